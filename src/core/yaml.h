@@ -1,0 +1,19 @@
+// YAML at the door: turned into Json, so that one typed reader serves both.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/json.h"
+
+namespace orrery {
+
+/// One plain document. Unquoted true, false, null and JSON numbers become what they are in JSON;
+/// any other scalar is a string. InputError at "place:line:column" for anchors, aliases, tags,
+/// duplicate keys, further documents and depth beyond kMaxJsonDepth.
+Json parse_yaml(std::string_view text, const std::string& place);
+
+/// A scenario-like file by its name: .yaml and .yml as YAML, anything else as JSON.
+Json read_json_or_yaml(const std::string& path);
+
+}  // namespace orrery
