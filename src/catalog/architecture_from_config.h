@@ -1,0 +1,19 @@
+// A model's public configuration (Hugging Face config.json) in the normal form.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "catalog/architecture.h"
+#include "core/json.h"
+
+namespace orrery {
+
+/// Every absent key is filled in as the family's own code does, and said in `defaults`. InputError
+/// at `place` for a family that is not supported, a wrong type or an impossible shape.
+Architecture architecture_from_config(const Json& config, const std::string& place);
+
+/// The model_type of each supported family.
+std::vector<std::string> supported_families();
+
+}  // namespace orrery

@@ -1,0 +1,79 @@
+// What exists: GPUs, nodes, fabrics and models, one file each, found by name or alias.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/architecture.h"
+#include "catalog/fabric.h"
+#include "catalog/gpu.h"
+#include "catalog/node.h"
+#include "core/json.h"
+
+namespace orrery {
+
+enum class EntryKind { gpu, node, fabric, model };
+inline constexpr std::array all_entry_kinds = {EntryKind::gpu, EntryKind::node, EntryKind::fabric,
+                                               EntryKind::model};
+
+std::string_view to_text(EntryKind kind);
+
+/// A file of the catalog as it was written, for whoever prints its facts and sources.
+struct CatalogEntry {
+  EntryKind kind = EntryKind::gpu;
+  std::string name;
+  std::string place;  ///< the file's path
+  std::vector<std::string> aliases;
+  Json json;
+};
+
+/// A model's configuration and what its authors say of its size.
+struct ModelCard {
+  std::string name;
+  std::string title;
+  Json config;
+  Fact<double> published_parameters;
+  double tolerance = 0;  ///< relative, of published_parameters; 0: exact
+};
+
+class Catalog {
+ public:
+  /// Reads every file of `data_dir`. InputError for a file that is no entry or a name used twice.
+  static Catalog load(const std::string& data_dir);
+
+  // By name or alias, in any case. InputError, with a near miss, for a name that is not there.
+  Gpu gpu(std::string_view name) const;
+  Node node(std::string_view name) const;
+  Fabric fabric(std::string_view name) const;
+  /// InputError too for a family that is not supported.
+  Architecture model(std::string_view name) const;
+  ModelCard model_card(std::string_view name) const;
+
+  /// Of any kind.
+  const CatalogEntry& entry(std::string_view name) const;
+  const CatalogEntry& entry(EntryKind kind, std::string_view name) const;
+  bool has(EntryKind kind, std::string_view name) const;
+
+  /// Canonical names, sorted.
+  std::vector<std::string> names(EntryKind kind) const;
+  std::vector<std::string> names() const;
+
+ private:
+  void add(CatalogEntry entry);
+  const CatalogEntry* find(EntryKind kind, std::string_view name) const;
+  [[noreturn]] void fail_missing(std::string_view what, std::string_view name,
+                                 const std::vector<EntryKind>& kinds) const;
+
+  std::vector<CatalogEntry> entries_;
+  std::map<EntryKind, std::map<std::string, std::size_t, std::less<>>> index_;  // aliases too
+};
+
+/// $ORRERY_DATA, else the repository's data folder if it is still there, else share/orrery beside
+/// the program's bin folder.
+std::string default_data_dir();
+
+}  // namespace orrery
