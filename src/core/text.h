@@ -19,7 +19,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 std::string join(std::span<const std::string> parts, std::string_view separator = ", ");
 
 /// The text in quotes, safe to print: control characters escaped, cut when very long.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// How many leading bytes are whole, valid UTF-8.
 std::size_t valid_utf8_length(std::string_view text);
