@@ -1,0 +1,32 @@
+// Where ranks sit: tensor-parallel ranks innermost, then context, data, pipeline (Megatron's
+// order).
+#pragma once
+
+#include <cstdint>
+
+#include "plan/strategy.h"
+
+namespace orrery {
+
+// Equal ranks `stride` apart; all groups of a kind are alike, so one stands for all.
+struct Group {
+  std::int64_t ranks = 1;
+  std::int64_t stride = 1;
+  // How many of its ranks share a node of `gpus_per_node` (at least 1).
+  std::int64_t ranks_per_node(std::int64_t gpus_per_node) const;
+  std::int64_t nodes(std::int64_t gpus_per_node) const;
+};
+
+enum class GroupKind {
+  tensor,
+  context,
+  data,       // data x context ranks: replicas of the same weights
+  shard,      // those that ZeRO divides over
+  replica,    // copies of a shard (hybrid sharding)
+  pipeline,   // neighbours exchange activations
+  embedding,  // first and last stage, which share a tied matrix
+};
+
+Group group_of(GroupKind, const Strategy&);
+
+}  // namespace orrery

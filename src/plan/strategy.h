@@ -1,0 +1,48 @@
+// How a training job is divided over ranks, and the rules a division must keep.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/architecture.h"
+
+namespace orrery {
+
+enum class Schedule { gpipe, one_f_one_b, interleaved };
+enum class Recompute {
+  none,
+  selective,  // the attention core (no saving where attention is fused)
+  operators,  // torchtitan's selective(op): every second matrix product and all cheap operators
+  full,       // each layer keeps its input only
+};
+
+// What ZeRO divides over the data-parallel ranks: 0 nothing, 1 optimizer, 2 + gradients, 3 +
+// weights.
+enum class Zero { none = 0, optimizer = 1, gradients = 2, weights = 3 };
+
+struct Strategy {
+  std::int64_t tp = 1, pp = 1, vpp = 1, dp = 1, cp = 1;
+  std::int64_t micro_batch = 1;   // sequences
+  std::int64_t global_batch = 1;  // sequences a step
+  std::int64_t seq_len = 1;       // tokens a sequence
+  bool sequence_parallel = false;
+  Zero zero = Zero::none;
+  std::int64_t shard_ranks = 0;  // ranks that ZeRO shards over; 0: all of dp (and cp)
+  Recompute recompute = Recompute::none;
+  double recompute_share = 1;  // of the layers
+  Schedule schedule = Schedule::one_f_one_b;
+
+  std::int64_t ranks() const { return tp * pp * dp * cp; }
+  std::int64_t micro_batches() const { return global_batch / (dp * micro_batch); }
+};
+
+std::string_view name_of(Schedule);
+std::string_view name_of(Recompute);
+
+// Every rule that `strategy` breaks on `gpus` GPUs, each with the nearest values that keep it;
+// empty: valid.
+std::vector<std::string> broken_rules(const Strategy&, const Architecture&, std::int64_t gpus);
+
+}  // namespace orrery
