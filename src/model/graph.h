@@ -1,0 +1,55 @@
+// What one micro-batch must compute: kinds of layer, each with forward and backward operators.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/id.h"
+#include "model/op.h"
+
+namespace orrery {
+
+struct LayerTag;
+using LayerId = Id<LayerTag>;
+
+// A kind of layer: its tensors, its operators in order, and what passes through it.
+struct Layer {
+  std::string name;  // "embedding", "decoder", "head"
+  IdVector<TensorId, Tensor> tensors;
+  IdVector<OpId, Op> ops;
+  std::vector<OpId> forward;   // in order of execution
+  std::vector<OpId> backward;  // in order of execution
+  TensorId input, output;      // activations that enter and leave (none: token ids, the loss)
+  TensorId input_gradient, output_gradient;
+
+  // Activations, written in the forward pass or the input, that a backward operator reads: they
+  // must live (or be recomputed) till then. In order of id, each once.
+  std::vector<TensorId> saved() const;
+};
+
+struct OpGraph {
+  IdVector<LayerId, Layer> layers;
+  LayerId embedding, decoder, head;
+  std::int64_t decoders;        // how many times the decoder kind repeats
+  std::int64_t batch, seq_len;  // one micro-batch: sequences, tokens a sequence
+  std::int64_t hidden;
+  bool tied_embeddings;  // head and embedding share one matrix
+
+  std::int64_t tokens() const { return batch * seq_len; }
+};
+
+Work work_of(const Layer& layer, OpId op);
+
+// Pairs of query and key that one head of one sequence attends to. Causal: every query sees
+// itself by half and min(before it, window) in whole, so that queries = keys = L gives L^2 / 2, as
+// papers count it, and a window w gives L w - w^2 / 2.
+double attended_pairs(const Attention&);
+
+// Matrix FLOPs of a shape, divided or not: 2 m n k; 2 d a pair, head and product. The gradient of
+// attention has two products for each one of the forward pass, and a fused kernel repeats q k^T:
+// 2.5 times its forward (Dao 2023, arXiv 2307.08691).
+Flop flop_of(OpKind, Pass, const Shape&);
+// The same without what a fused kernel repeats.
+Flop model_flop_of(OpKind, Pass, const Shape&);
+
+}  // namespace orrery
