@@ -45,3 +45,9 @@ function(orrery_test name)
     ENVIRONMENT "ORRERY_DATA=${PROJECT_SOURCE_DIR}/data"
     TIMEOUT 600)
 endfunction()
+
+# A Google Benchmark binary NAME_bench from NAME_bench.cpp.
+function(orrery_bench name)
+  add_executable(${name}_bench ${name}_bench.cpp)
+  target_link_libraries(${name}_bench PRIVATE orrery_warnings ${ARGN} benchmark::benchmark_main)
+endfunction()
