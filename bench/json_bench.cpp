@@ -1,7 +1,7 @@
 // Reading and writing JSON: the catalog is read at each start, reports can be large.
-#include "core/json.h"
-
 #include <benchmark/benchmark.h>
+
+#include "core/json.h"
 
 namespace orrery {
 namespace {
