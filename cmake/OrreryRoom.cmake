@@ -32,17 +32,19 @@ function(orrery_room name)
   endif()
 endfunction()
 
-# A GoogleTest binary that ctest runs as one entry, from the root of the repository.
+# A GoogleTest and RapidCheck binary that ctest runs as one entry, from the root of the repository.
 function(orrery_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LIBRARIES")
   add_executable(${name} ${test_SOURCES})
-  target_link_libraries(${name} PRIVATE orrery_warnings ${test_LIBRARIES} GTest::gmock_main)
+  target_link_libraries(${name} PRIVATE orrery_warnings ${test_LIBRARIES}
+    GTest::gmock_main rapidcheck)
   add_test(NAME ${name}
     COMMAND ${name} --gtest_brief=1
             --gtest_output=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
-    ENVIRONMENT "ORRERY_DATA=${PROJECT_SOURCE_DIR}/data"
+    # A fixed seed: what failed once fails again.
+    ENVIRONMENT "ORRERY_DATA=${PROJECT_SOURCE_DIR}/data;RC_PARAMS=seed=7 max_success=300"
     TIMEOUT 600)
 endfunction()
 

@@ -9,8 +9,7 @@ for target in build-fuzz/bin/*_fuzz; do
   mkdir -p "build-fuzz/corpus/$name"
   seeds=fuzz/seeds/${name%_fuzz}
   echo "== $name"
-  "$target" -max_total_time="${FUZZ_SECONDS:-60}" -max_len=4096 -timeout=10 -print_final_stats=1 \
-    -artifact_prefix="build-fuzz/" "build-fuzz/corpus/$name" $([[ -d $seeds ]] && echo "$seeds") \
-    2>&1 | grep -vE '^#|^INFO|NEW_FUNC'
-  [[ ${PIPESTATUS[0]} -eq 0 ]]
+  "$target" -max_total_time="${FUZZ_SECONDS:-60}" -max_len=4096 -timeout=10 -verbosity=0 \
+    -print_final_stats=1 -artifact_prefix="build-fuzz/" \
+    "build-fuzz/corpus/$name" $([[ -d $seeds ]] && echo "$seeds")
 done
