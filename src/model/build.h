@@ -1,5 +1,22 @@
 // Architecture and micro-batch to operator graph: the forward pass written down, the backward
 // derived.
+//
+// Forward operators, by name; [..] where the architecture or the options have it. d is head_dim.
+//
+//   embedding   embedding [positions] [norm] [dropout]
+//   decoder     norm1 qkv [qk_norm] [rotary]
+//               attention                             fused
+//               | scores softmax [softmax_dropout] values    unfused
+//               proj [dropout1] residual1
+//               [norm2] fc1 activation fc2 [dropout2] residual2
+//   head        [norm] logits cross_entropy
+//
+// qkv writes q [tokens, heads d], k and v [tokens, kv_heads d]; fc1 of a gated activation writes
+// [tokens, 2 ffn]. In a parallel block norm2 reads the layer's input, or is absent and fc1 reads
+// norm1. A matmul in a narrower format than its input (fp8) is preceded by "NAME.cast".
+//
+// Not in the graph, being small against the rest: token ids, statistics of norms, the draw of
+// random numbers.
 #pragma once
 
 #include "catalog/architecture.h"
@@ -8,22 +25,29 @@
 namespace orrery {
 
 struct GraphOptions {
-  std::int64_t micro_batch;             // sequences
-  std::int64_t seq_len;                 // tokens a sequence
-  Precision compute = Precision::bf16;  // of activations and vector work
-  Precision matrices =
-      Precision::bf16;  // of the linear layers: fp8 leaves attention and logits in `compute`
-  bool flash_attention = true;  // false: scores, softmax and values as separate kernels
-  bool dropout = false;         // keeps masks, as GPT-2 and Megatron's papers trained
+  std::int64_t micro_batch;              // sequences
+  std::int64_t seq_len;                  // tokens a sequence
+  Precision compute = Precision::bf16;   // of activations and vector work
+  Precision matrices = Precision::bf16;  // of qkv, proj, fc1, fc2; all else is in `compute`
+  bool flash_attention = true;           // false: scores, softmax, values as separate kernels
+  bool dropout = false;                  // as GPT-2 and Megatron's papers trained; keeps masks
   bool causal = true;
   std::int64_t padded_vocab = 0;  // 0: the architecture's own
 };
 
-// Forward operators as listed in docs/architecture.md; each backward operator follows from its
-// forward one by `differentiate`, so that what must be saved is derived, never tabulated.
 OpGraph training_graph(const Architecture& architecture, const GraphOptions& options);
 
-// Appends to `layer` the gradients of its forward operators, last first.
+// Appends to `layer` the gradients of its forward operators, last first, so that what must be
+// saved is derived, never tabulated. A gradient reads
+//   matmul         dgrad: dy, weight; wgrad: x, dy. A narrower format casts dy once for both
+//   attention      q, k, v, o, the statistics of its softmax, do
+//   scores, values their two inputs, dy
+//   norm, activation, cross_entropy    their input (and weight), dy
+//   softmax        its output, dy
+//   dropout        its mask, dy
+//   rotary, embedding    dy
+//   residual, cast, positions    nothing: dy is the gradient of each input
+// Where a tensor is read twice, a sum of kind residual joins its two gradients.
 void differentiate(Layer& layer);
 
 }  // namespace orrery

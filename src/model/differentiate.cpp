@@ -1,0 +1,267 @@
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "model/build.h"
+
+namespace orrery {
+namespace {
+
+// Which of its forward tensors a gradient reads beside dy.
+enum class Reads { nothing, inputs, outputs, attention };
+
+Reads reads_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::norm:
+    case OpKind::activation:
+    case OpKind::cross_entropy:
+    case OpKind::attention_scores:
+    case OpKind::attention_values:
+      return Reads::inputs;
+    case OpKind::softmax:
+    case OpKind::dropout:
+      return Reads::outputs;
+    case OpKind::attention:
+      return Reads::attention;
+    case OpKind::matmul:  // has its own rule
+    case OpKind::rotary:
+    case OpKind::residual:
+    case OpKind::embedding:
+    case OpKind::cast:
+      return Reads::nothing;
+  }
+  return Reads::nothing;
+}
+
+// Tokens of a forward operator.
+std::int64_t rows(const Shape& shape) {
+  if (const auto* matmul = std::get_if<Matmul>(&shape)) return matmul->m;
+  if (const auto* attention = std::get_if<Attention>(&shape)) {
+    return attention->batch * attention->queries;
+  }
+  return std::get<Elementwise>(shape).rows;
+}
+
+// Walks the forward operators backwards and keeps the gradient of every tensor met so far.
+class Differentiator {
+ public:
+  explicit Differentiator(Layer& layer)
+      : layer_(layer), gradient_(layer.tensors.size()), first_(layer.tensors.size()) {}
+
+  void run() {
+    if (layer_.output) {
+      layer_.output_gradient = add_gradient(layer_.output, layer_.tensors[layer_.output].dtype);
+      set(layer_.output, layer_.output_gradient, {});
+    }
+    for (auto it = layer_.forward.rbegin(); it != layer_.forward.rend(); ++it) back(*it);
+    if (layer_.input) layer_.input_gradient = of(layer_.input);
+  }
+
+ private:
+  using Ids = std::vector<TensorId>;
+
+  void back(OpId id) {
+    const Op op = layer_.ops[id];  // a copy: the vector grows
+    switch (op.kind) {
+      case OpKind::matmul:
+        return back_matmul(id, op);
+      case OpKind::residual:
+      case OpKind::cast:
+        return pass_on(id, op);
+      case OpKind::embedding:
+        return back_embedding(id, op);
+      default:
+        return back_other(id, op);
+    }
+  }
+
+  // dx = dy W^T and dW = x^T dy, with dy cast once where the matmul is narrower.
+  void back_matmul(OpId id, const Op& op) {
+    const auto [tokens, n, k] = std::get<Matmul>(op.shape);
+    const Ids parameters = of_role(op.reads, TensorRole::parameter);
+    const TensorId x = op.reads[0];
+    const Ids dy = cast(id, op, gradients(op.writes), n);
+
+    Op dgrad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
+    dgrad.shape = Matmul{tokens, k, n};
+    dgrad.reads = join(dy, {parameters[0]});
+    const TensorId dx = add_gradient(x, gradient_format(op));
+    dgrad.writes = {dx};
+    push(std::move(dgrad));
+    contribute(x, dx, id);
+
+    Op wgrad = gradient_op(id, op, ".wgrad", Pass::weight_gradient);
+    wgrad.shape = Matmul{k, n, tokens};
+    wgrad.reads = join({x}, dy);
+    wgrad.writes = add_gradients(parameters, gradient_format(op));
+    push(std::move(wgrad));
+  }
+
+  // dy in the format of the matmul.
+  Ids cast(OpId id, const Op& op, const Ids& dy, std::int64_t width) {
+    if (element_size(op.precision) >= element_size(layer_.tensors[dy[0]].dtype)) return dy;
+    Op cast = gradient_op(id, op, ".dgrad.cast", Pass::data_gradient);
+    cast.kind = OpKind::cast;
+    cast.shape = Elementwise{std::get<Matmul>(op.shape).m, width, 1};
+    cast.parallel = op.parallel == Parallel::columns ? Parallel::features : Parallel::tokens;
+    cast.precision = layer_.tensors[dy[0]].dtype;
+    cast.reads = dy;
+    for (const TensorId tensor : dy) {
+      Tensor narrow = layer_.tensors[tensor];
+      narrow.name += ".cast";
+      narrow.dtype = op.precision;
+      cast.writes.push_back(layer_.tensors.push_back(std::move(narrow)));
+    }
+    push(cast);
+    return cast.writes;
+  }
+
+  // The gradient of the output is that of every input: nothing to compute.
+  void pass_on(OpId id, const Op& op) {
+    const TensorId dy = of(op.writes[0]);
+    for (const TensorId x : of_role(op.reads, TensorRole::activation)) contribute(x, dy, id);
+  }
+
+  void back_embedding(OpId id, const Op& op) {
+    Op wgrad = gradient_op(id, op, ".wgrad", Pass::weight_gradient);
+    wgrad.reads = {of(op.writes[0])};
+    wgrad.writes = add_gradients(of_role(op.reads, TensorRole::parameter), gradient_format(op));
+    push(std::move(wgrad));
+    pass_on(id, op);
+  }
+
+  void back_other(OpId id, const Op& op) {
+    const Ids inputs = of_role(op.reads, TensorRole::activation);
+    const Ids parameters = of_role(op.reads, TensorRole::parameter);
+    Op grad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
+    grad.reads = join(saved_by(op), gradients(op.writes));
+    if (!parameters.empty()) grad.reads = join(grad.reads, weights(op));
+    const Ids dx = add_gradients(inputs, gradient_format(op));
+    grad.writes = join(dx, add_gradients(parameters, gradient_format(op)));
+    push(std::move(grad));
+    for (std::size_t i = 0; i < inputs.size(); ++i) contribute(inputs[i], dx[i], id);
+  }
+
+  Ids saved_by(const Op& op) const {
+    const Ids inputs = of_role(op.reads, TensorRole::activation);
+    switch (reads_of(op.kind)) {
+      case Reads::nothing:
+        return {};
+      case Reads::inputs:
+        return inputs;
+      case Reads::outputs:
+        return {op.writes.back()};  // of dropout: its mask
+      case Reads::attention:
+        return join(inputs, op.writes);
+    }
+    return {};
+  }
+
+  // Those whose values a gradient needs: a bias only shifts.
+  Ids weights(const Op& op) const {
+    Ids found;
+    for (const TensorId id : of_role(op.reads, TensorRole::parameter)) {
+      if (layer_.tensors[id].name.ends_with(".weight")) found.push_back(id);
+    }
+    return found;
+  }
+
+  // --- gradients met so far ---------------------------------------------------------------------
+  TensorId of(TensorId tensor) const {
+    EXPECT(gradient_[tensor]);
+    return gradient_[tensor];
+  }
+
+  // Of the outputs that a later operator read; others (a mask, statistics) have none.
+  Ids gradients(const Ids& outputs) const {
+    Ids found;
+    for (const TensorId tensor : outputs) {
+      if (gradient_[tensor]) found.push_back(gradient_[tensor]);
+    }
+    return found;
+  }
+
+  void set(TensorId tensor, TensorId gradient, OpId from) {
+    gradient_[tensor] = gradient;
+    first_[tensor] = from;
+  }
+
+  // `gradient` reaches `tensor` through `from`; joins what another reader gave before.
+  void contribute(TensorId tensor, TensorId gradient, OpId from) {
+    if (!gradient_[tensor]) return set(tensor, gradient, from);
+    const OpId first = first_[tensor];
+    const Tensor& joined = layer_.tensors[tensor];
+    const bool features = joined.split == Split::features;
+    Op sum = gradient_op(first, layer_.ops[first], "", Pass::data_gradient);
+    sum.name = joined.name + ".dsum";
+    sum.kind = OpKind::residual;
+    sum.shape = Elementwise{rows(sum.shape), joined.elements / rows(sum.shape), 1};
+    sum.parallel = features ? Parallel::features : Parallel::tokens;
+    sum.precision = joined.dtype;
+    sum.reads = {gradient_[tensor], gradient};
+    sum.writes = {add_gradient(tensor, joined.dtype)};
+    set(tensor, sum.writes[0], first);
+    push(std::move(sum));
+  }
+
+  // --- appending --------------------------------------------------------------------------------
+  static Op gradient_op(OpId id, const Op& op, const char* suffix, Pass pass) {
+    return {.name = op.name + suffix,
+            .kind = op.kind,
+            .pass = pass,
+            .shape = op.shape,
+            .parallel = op.parallel,
+            .precision = op.precision,
+            .reads = {},
+            .writes = {},
+            .forward = id};
+  }
+
+  TensorId add_gradient(TensorId of, Precision format) {
+    Tensor gradient = layer_.tensors[of];
+    const bool parameter = gradient.role == TensorRole::parameter;
+    gradient.name = "d(" + gradient.name + ")";
+    gradient.role = parameter ? TensorRole::parameter_gradient : TensorRole::gradient;
+    gradient.dtype = format;
+    return layer_.tensors.push_back(std::move(gradient));
+  }
+
+  Ids add_gradients(const Ids& tensors, Precision format) {
+    Ids added;
+    for (const TensorId tensor : tensors) added.push_back(add_gradient(tensor, format));
+    return added;
+  }
+
+  // Of what an operator's gradient writes: never that of a matmul's narrower operands.
+  Precision gradient_format(const Op& op) const {
+    return layer_.tensors[op.kind == OpKind::matmul ? op.writes[0] : op.reads[0]].dtype;
+  }
+
+  void push(Op op) { layer_.backward.push_back(layer_.ops.push_back(std::move(op))); }
+
+  Ids of_role(const Ids& tensors, TensorRole role) const {
+    Ids found;
+    for (const TensorId tensor : tensors) {
+      if (layer_.tensors[tensor].role == role) found.push_back(tensor);
+    }
+    return found;
+  }
+
+  static Ids join(Ids a, const Ids& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+
+  Layer& layer_;
+  IdVector<TensorId, TensorId> gradient_;  // by forward tensor; none: not met yet
+  IdVector<TensorId, OpId> first_;         // the reader that first gave it
+};
+
+}  // namespace
+
+void differentiate(Layer& layer) {
+  EXPECT(layer.backward.empty());
+  Differentiator(layer).run();
+}
+
+}  // namespace orrery

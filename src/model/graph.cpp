@@ -1,0 +1,89 @@
+#include "model/graph.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+
+namespace orrery {
+namespace {
+
+double real(std::int64_t count) { return static_cast<double>(count); }
+
+// Of one of attention's two products, q k^T or p v.
+double product_flop(const Attention& shape) {
+  return 2 * real(shape.head_dim) * attended_pairs(shape) * real(shape.heads * shape.batch);
+}
+
+double attention_flop(OpKind kind, Pass pass, const Attention& shape) {
+  const bool fused = kind == OpKind::attention;
+  const double forward = product_flop(shape) * (fused ? 2 : 1);
+  return pass == Pass::forward ? forward : 2 * forward;
+}
+
+// A lookup touches at most the rows of its table that the tokens name.
+double touched(const Op& op, const Tensor& tensor) {
+  const bool table =
+      tensor.role == TensorRole::parameter || tensor.role == TensorRole::parameter_gradient;
+  if (op.kind != OpKind::embedding || !table) return real(tensor.elements);
+  const auto& shape = std::get<Elementwise>(op.shape);
+  return real(std::min(tensor.elements, shape.rows * shape.width));
+}
+
+Bytes bytes_of(const Layer& layer, const Op& op, const std::vector<TensorId>& tensors) {
+  Bytes sum;
+  for (const TensorId id : tensors) {
+    const Tensor& tensor = layer.tensors[id];
+    sum += touched(op, tensor) * element_size(tensor.dtype);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<TensorId> Layer::saved() const {
+  std::set<TensorId> found;
+  for (const OpId id : backward) {
+    for (const TensorId tensor : ops[id].reads) {
+      if (tensors[tensor].role == TensorRole::activation) found.insert(tensor);
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+double attended_pairs(const Attention& shape) {
+  const double queries = real(shape.queries), keys = real(shape.keys);
+  const double window = shape.window > 0 ? std::min(real(shape.window), keys) : keys;
+  if (!shape.causal) return queries * window;
+  // The integral of min(position, window) over the positions of the queries.
+  const auto up_to = [window](double position) {
+    const double ramp = std::min(position, window);
+    return ramp * ramp / 2 + window * (position - ramp);
+  };
+  return up_to(keys) - up_to(keys - queries);
+}
+
+Flop model_flop_of(OpKind kind, Pass pass, const Shape& shape) {
+  if (const auto* matmul = std::get_if<Matmul>(&shape)) {
+    return Flop(2 * real(matmul->m) * real(matmul->n) * real(matmul->k));
+  }
+  if (const auto* attention = std::get_if<Attention>(&shape)) {
+    return Flop(attention_flop(kind, pass, *attention));
+  }
+  return Flop(0);
+}
+
+Flop flop_of(OpKind kind, Pass pass, const Shape& shape) {
+  const Flop model = model_flop_of(kind, pass, shape);
+  const bool repeats_scores = kind == OpKind::attention && pass != Pass::forward;
+  return repeats_scores ? model * 1.25 : model;
+}
+
+Work work_of(const Layer& layer, OpId id) {
+  const Op& op = layer.ops[id];
+  return {.flop = flop_of(op.kind, op.pass, op.shape),
+          .read = bytes_of(layer, op, op.reads),
+          .written = bytes_of(layer, op, op.writes)};
+}
+
+}  // namespace orrery
