@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -44,6 +45,7 @@ using ClassId = Id<ClassTag>;
 using CommId = Id<CommTag>;
 
 enum class Stream { compute, tensor, data, pipeline, copy };
+std::string_view name_of(Stream);
 
 // What a buffer is for: the terms of a memory answer.
 enum class MemoryTerm {
@@ -77,8 +79,9 @@ struct Kernel {
   Shape shape;  // local
   Precision precision;
   Bytes read, written;      // local, each operand once
-  Flop flop;                // local
-  bool recomputed = false;  // not counted as model FLOPs
+  Flop flop;                // local, what the kernel does
+  Flop model_flop;          // local, what the model needs: nothing repeated or recomputed
+  bool recomputed = false;
 };
 
 enum class CollectiveOp { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
@@ -168,7 +171,7 @@ struct RankClass {
   std::int64_t ranks;  // how many
   std::int64_t stage;
   IdVector<BufferId, Buffer> buffers;
-  IdVector<BlockId, Block> blocks;
+  IdVector<BlockId, Block> blocks;  // a block calls only blocks before it
   std::vector<Instruction> step;  // one optimizer step
   std::int32_t events = 0;        // EventIds used
 };
@@ -183,7 +186,7 @@ struct Program {
 // Totals over a step of one class or of the whole job, by walking with loop counts multiplied.
 struct Totals {
   Flop flop;                         // matrix work, recomputation included
-  Flop model_flop;                   // without recomputation
+  Flop model_flop;                   // without what is done twice
   Bytes collective, point_to_point;  // sizes handed to collectives and sends
   std::int64_t kernels = 0;          // launches
 };

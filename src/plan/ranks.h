@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "plan/strategy.h"
 
@@ -28,5 +29,9 @@ enum class GroupKind {
 };
 
 Group group_of(GroupKind, const Strategy&);
+std::string_view name_of(GroupKind);
+
+// Ranks that one copy of ZeRO's shards spans: the strategy's, or all of data x context.
+std::int64_t shard_ranks(const Strategy&);
 
 }  // namespace orrery

@@ -41,6 +41,10 @@ struct Strategy {
 std::string_view name_of(Schedule);
 std::string_view name_of(Recompute);
 
+// Whether whole layers divide evenly over pp x vpp chunks, alone or with the embedding and the head
+// taking the place of one layer each (Llama 3 405B: 126 layers in 128 places).
+bool layers_fit(std::int64_t layers, std::int64_t pp, std::int64_t vpp);
+
 // Every rule that `strategy` breaks on `gpus` GPUs, each with the nearest values that keep it;
 // empty: valid.
 std::vector<std::string> broken_rules(const Strategy&, const Architecture&, std::int64_t gpus);

@@ -1,0 +1,136 @@
+#include "plan/local.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+std::int64_t divided(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+bool is_parameter(const Tensor& tensor) {
+  return tensor.role == TensorRole::parameter || tensor.role == TensorRole::parameter_gradient;
+}
+
+bool is_attention(OpKind kind) {
+  return kind == OpKind::attention || kind == OpKind::attention_scores ||
+         kind == OpKind::attention_values;
+}
+
+Matmul local_matmul(Matmul shape, const Op& op, std::int64_t tp, std::int64_t cp) {
+  const bool weight_gradient = op.pass == Pass::weight_gradient;
+  std::int64_t& tokens = weight_gradient ? shape.k : shape.m;
+  tokens = divided(tokens, cp);
+  if (op.parallel == Parallel::columns) {
+    std::int64_t& split = op.pass == Pass::data_gradient ? shape.k : shape.n;
+    split = divided(split, tp);
+  } else if (op.parallel == Parallel::rows) {
+    std::int64_t& split = weight_gradient                   ? shape.m
+                          : op.pass == Pass::data_gradient ? shape.n
+                                                           : shape.k;
+    split = divided(split, tp);
+  }
+  return shape;
+}
+
+// Balanced causal context parallelism gives every rank 1/cp of the pairs: as many as `queries`
+// would meet in a context of keys (cp + 1) / 2 cp.
+Attention local_attention(Attention shape, std::int64_t tp, std::int64_t cp) {
+  shape.heads = divided(shape.heads, tp);
+  shape.kv_heads = divided(shape.kv_heads, tp);
+  shape.queries = divided(shape.queries, cp);
+  if (shape.causal && shape.window == 0) shape.keys = shape.keys * (cp + 1) / (2 * cp);
+  return shape;
+}
+
+}  // namespace
+
+double Local::elements(const Tensor& tensor) const {
+  double elements = static_cast<double>(tensor.elements);
+  if (!is_parameter(tensor)) elements /= static_cast<double>(s_.cp);
+  const bool split =
+      tensor.split == Split::features || (tensor.split == Split::sequence && s_.sequence_parallel);
+  return split ? elements / static_cast<double>(s_.tp) : elements;
+}
+
+Bytes Local::bytes(const Tensor& tensor) const {
+  return elements(tensor) * element_size(tensor.dtype);
+}
+
+Bytes Local::gathered_bytes(const Tensor& tensor) const {
+  const bool divided = tensor.split == Split::sequence && s_.sequence_parallel;
+  return bytes(tensor) * (divided ? static_cast<double>(s_.tp) : 1.0);
+}
+
+bool Local::spans_tokens(const Op& op, TensorId tensor, const Layer& layer) const {
+  const bool whole = (op.kind == OpKind::matmul && op.parallel != Parallel::none) ||
+                     (op.kind == OpKind::embedding && op.parallel == Parallel::vocabulary);
+  return s_.tp > 1 && whole && layer.tensors[tensor].split == Split::sequence;
+}
+
+Shape Local::shape(const Op& op, double share) const {
+  if (const auto* matmul = std::get_if<Matmul>(&op.shape)) {
+    Matmul local = local_matmul(*matmul, op, s_.tp, s_.cp);
+    if (share < 1) local.n = std::llround(static_cast<double>(local.n) * share);
+    return local;
+  }
+  if (const auto* attention = std::get_if<Attention>(&op.shape)) {
+    return local_attention(*attention, s_.tp, s_.cp);
+  }
+  Elementwise local = std::get<Elementwise>(op.shape);
+  local.rows = divided(local.rows, s_.cp);
+  const bool loss = op.kind == OpKind::cross_entropy;
+  if (op.parallel == Parallel::tokens && s_.sequence_parallel) {
+    local.rows = divided(local.rows, s_.tp);
+  } else if (op.parallel == Parallel::features || (op.parallel == Parallel::vocabulary && loss)) {
+    local.width = divided(local.width, s_.tp);
+  }
+  return local;
+}
+
+// Of an embedding table only the rows looked up are touched, of divided ones 1/tp on average; keys
+// and values come from every context rank.
+Bytes Local::moved(const Layer& layer, const Op& op, TensorId id) const {
+  const Tensor& tensor = layer.tensors[id];
+  if (op.kind == OpKind::embedding && is_parameter(tensor)) {
+    const auto& lookup = std::get<Elementwise>(op.shape);
+    Tensor rows = tensor;
+    rows.elements = std::min(tensor.elements, lookup.rows / s_.cp * lookup.width);
+    return bytes(rows);
+  }
+  if (spans_tokens(op, id, layer)) return gathered_bytes(tensor);
+  const Op& forward = op.forward ? layer.ops[op.forward] : op;
+  const bool key_or_value =
+      is_attention(op.kind) && std::find(forward.reads.begin() + 1, forward.reads.end(), id) !=
+                                   forward.reads.end();
+  return bytes(tensor) * (key_or_value ? static_cast<double>(s_.cp) : 1.0);
+}
+
+Kernel Local::kernel(const Layer& layer, const Turn& turn) const {
+  const Op& op = layer.ops[turn.op];
+  const bool split = op.parallel == Parallel::columns || op.parallel == Parallel::rows ||
+                     op.parallel == Parallel::heads;
+  const double part = turn.share / static_cast<double>(s_.cp * (split ? s_.tp : 1));
+  Kernel kernel = {.name = op.name,
+                   .kind = op.kind,
+                   .pass = op.pass,
+                   .shape = shape(op, turn.share),
+                   .precision = op.precision,
+                   .read = {},
+                   .written = {},
+                   .flop = flop_of(op.kind, op.pass, op.shape) * part,
+                   .model_flop = model_flop_of(op.kind, op.pass, op.shape) * part,
+                   .recomputed = turn.recomputed};
+  if (turn.recomputed) kernel.model_flop = {};
+  for (const TensorId id : op.reads) kernel.read += moved(layer, op, id);
+  for (const TensorId id : op.writes) kernel.written += moved(layer, op, id) * turn.share;
+  return kernel;
+}
+
+Bytes Local::keys_and_values(const Attention& shape, Precision dtype) const {
+  const std::int64_t kv_heads = divided(shape.kv_heads, s_.tp);
+  return static_cast<double>(2 * shape.batch * shape.keys * kv_heads * shape.head_dim) *
+         element_size(dtype);
+}
+
+}  // namespace orrery
