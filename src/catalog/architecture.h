@@ -43,7 +43,8 @@ struct Architecture {
   bool final_norm = true;
   bool embedding_norm = false;
 
-  std::vector<std::string> defaults;  // what the family filled in: "tie_word_embeddings = true (gpt2)"
+  std::vector<std::string>
+      defaults;  // what the family filled in: "tie_word_embeddings = true (gpt2)"
 };
 
 // Two activations multiply two projections, so their feed-forward has three matrices.

@@ -1,4 +1,5 @@
-// What exists: GPUs, nodes, fabrics and models, one file each, found by name or alias.
+// What exists: GPUs, nodes, fabrics, models, frameworks and kernel rates, one file each, found by
+// name or alias.
 #pragma once
 
 #include <array>
@@ -10,15 +11,18 @@
 
 #include "catalog/architecture.h"
 #include "catalog/fabric.h"
+#include "catalog/framework.h"
 #include "catalog/gpu.h"
+#include "catalog/kernel_rates.h"
 #include "catalog/node.h"
 #include "core/json.h"
 
 namespace orrery {
 
-enum class EntryKind { gpu, node, fabric, model };
-inline constexpr std::array all_entry_kinds = {EntryKind::gpu, EntryKind::node, EntryKind::fabric,
-                                               EntryKind::model};
+enum class EntryKind { gpu, node, fabric, model, framework, kernels };
+inline constexpr std::array all_entry_kinds = {EntryKind::gpu,       EntryKind::node,
+                                               EntryKind::fabric,    EntryKind::model,
+                                               EntryKind::framework, EntryKind::kernels};
 
 std::string_view to_text(EntryKind kind);
 
@@ -52,6 +56,8 @@ class Catalog {
   /// InputError too for a family that is not supported.
   Architecture model(std::string_view name) const;
   ModelCard model_card(std::string_view name) const;
+  Framework framework(std::string_view name) const;
+  KernelRates kernel_rates(GpuArchitecture architecture) const;
 
   /// Of any kind.
   const CatalogEntry& entry(std::string_view name) const;
@@ -72,8 +78,8 @@ class Catalog {
   std::map<EntryKind, std::map<std::string, std::size_t, std::less<>>> index_;  // aliases too
 };
 
-/// $ORRERY_DATA, else the repository's data folder if it is still there, else share/orrery beside
-/// the program's bin folder.
+/// $ORRERY_DATA, else the repository's data folder if it is still there, else
+/// ../share/orrery seen from the program's folder.
 std::string default_data_dir();
 
 }  // namespace orrery

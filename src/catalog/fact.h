@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-enum class Evidence { datasheet, measured, derived, assumed, unknown };
+enum class Evidence { datasheet, measured, derived, fitted, assumed, unknown };
 
 std::string_view to_text(Evidence evidence);
 

@@ -71,7 +71,7 @@ struct Gpu {
   } pcie;
 
   struct Power {
-    Fact<Watts> limit;  ///< as shipped (TDP)
+    Fact<Watts> limit;            ///< as shipped (TDP)
     Fact<Watts> lowest, highest;  ///< limits that may be set
     Fact<Watts> idle;
     Fact<Watts> context;  ///< what an idle context adds

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "catalog/fact.h"
 #include "units/quantity.h"
@@ -19,8 +20,8 @@ std::string_view to_text(GpuLink link);
 struct Node {
   std::string name;
   std::string title;
-  std::string gpu;          ///< a catalog name, or "any"
-  Fact<std::int64_t> gpus;  ///< at most
+  std::vector<std::string> takes;  ///< names of GPUs; "any" takes all
+  Fact<std::int64_t> gpus;         ///< at most
   GpuLink link = GpuLink::nvlink;
   bool nvswitch = false;  ///< every GPU reaches every other at its full rate
   bool nvls = false;      ///< the switch also reduces
@@ -29,7 +30,7 @@ struct Node {
   Fact<Watts> host_power;             ///< all of the node but its GPUs, under load
   std::optional<std::string> fabric;  ///< the usual one; none for a node that stands alone
 
-  bool takes(std::string_view gpu_name) const { return gpu == "any" || gpu == gpu_name; }
+  bool takes_gpu(std::string_view gpu_name) const;
 };
 
 /// InputError at `place` for anything missing, misspelled or impossible.
