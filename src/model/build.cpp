@@ -55,7 +55,7 @@ Heads qk_norm(LayerWriter& w, const Architecture& a, const GraphOptions& options
     if (!a.norm_bias) continue;
     parameters.push_back(w.parameter(name + ".bias", a.head_dim, options.compute, Split::none));
   }
-  return on_queries_and_keys(w, a, "qk_norm", OpKind::norm, 6, in, std::move(parameters));
+  return on_queries_and_keys(w, a, "qk_norm", OpKind::norm, kNormFlop, in, std::move(parameters));
 }
 
 Heads queries_keys_values(LayerWriter& w, const Architecture& a, const GraphOptions& options,

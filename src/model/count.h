@@ -28,8 +28,8 @@ enum class FlopConvention {
   // Korthikanti et al. 2022 (2205.05198) appendix A; NVIDIA's DGX Cloud recipes and NeMo.
   full_attention,
   // 6 M + A / 2: only pairs up to the diagonal; with a sliding window w < s, A (w - w^2 / 2s) / s.
-  // NVIDIA's Megatron Bridge tables: 6 x (parameters - input embedding) + A / 2, where the
-  // biases and norms counted make 0.02 % at most.
+  // NVIDIA's Megatron Bridge tables: 6 x (parameters - input embedding) + A / 2; their counting of
+  // norms and biases is 0.004 % of Llama's, 0.1 % of GPT-2's.
   causal_attention,
   // 6 N. Kaplan et al. 2020 (2001.08361) with the embeddings counted.
   six_n,

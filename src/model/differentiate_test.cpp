@@ -140,7 +140,7 @@ TEST(Differentiate, TheGraphsMatrixWorkIsTheConventions) {
   std::vector<Architecture> architectures = one_of_each();
   for (int i = 0; i < 100; ++i) architectures.push_back(any_architecture(random));
   for (const Architecture& a : architectures) {
-    const std::int64_t s = 1 + random() % 8192;
+    const std::int64_t s = 1 + draw(random, 8192);
     GraphOptions options = {.micro_batch = 2, .seq_len = s};
     expect_same(model_flop_per_token(training_graph(a, options)),
                 flop_per_token(a, s, FlopConvention::causal_attention), a.name);
@@ -157,11 +157,11 @@ class Laws : public testing::TestWithParam<int> {
   void SetUp() override {
     std::mt19937 random(static_cast<std::uint32_t>(GetParam()));
     const Architecture a = any_architecture(random);
-    graph_ = training_graph(a, {.micro_batch = 1 + random() % 3,
-                                .seq_len = 1 + random() % 64,
-                                .matrices = random() % 2 ? Precision::fp8 : Precision::bf16,
-                                .flash_attention = random() % 2 == 0,
-                                .dropout = random() % 2 == 0});
+    graph_ = training_graph(a, {.micro_batch = 1 + draw(random, 3),
+                                .seq_len = 1 + draw(random, 64),
+                                .matrices = draw(random, 2) ? Precision::fp8 : Precision::bf16,
+                                .flash_attention = draw(random, 2) == 0,
+                                .dropout = draw(random, 2) == 0});
   }
 
   OpGraph graph_;

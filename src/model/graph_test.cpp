@@ -40,8 +40,8 @@ Attention attention(std::int64_t queries, std::int64_t keys, bool causal, std::i
 TEST(AttendedPairs, EqualACountOneByOne) {
   std::mt19937 random(7);
   for (int i = 0; i < 500; ++i) {
-    const std::int64_t keys = 1 + random() % 60, queries = 1 + random() % keys;
-    const std::int64_t window = random() % 2 ? 0 : 1 + random() % 70;
+    const std::int64_t keys = 1 + draw(random, 60), queries = 1 + draw(random, keys);
+    const std::int64_t window = draw(random, 2) ? 0 : 1 + draw(random, 70);
     const Attention shape = attention(queries, keys, true, window);
     EXPECT_DOUBLE_EQ(attended_pairs(shape), pairs_one_by_one(shape))
         << queries << " of " << keys << ", window " << window;

@@ -3,9 +3,8 @@
 namespace orrery {
 namespace {
 
-// Vector operations an element, as the formulas read: mean, variance, scale (and shift) of a norm;
-// multiply by the mask and its draw for dropout.
-constexpr double kNormFlop = 6, kDropoutFlop = 2, kCastFlop = 1;
+// Vector operations an element: the draw and the product of dropout; the scaling of a cast.
+constexpr double kDropoutFlop = 2, kCastFlop = 1;
 
 Parallel elementwise_split(Split split) {
   return split == Split::features ? Parallel::features : Parallel::tokens;

@@ -1,7 +1,6 @@
 // Appends tensors and forward operators to a Layer; for build.cpp only.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +8,9 @@
 #include "model/build.h"
 
 namespace orrery {
+
+// Vector operations an element of a norm: mean, variance, scale (and shift).
+inline constexpr double kNormFlop = 6;
 
 // Bytes of one element, to tell which of two formats is narrower.
 inline bool narrower(Precision a, Precision b) { return element_size(a) < element_size(b); }
