@@ -39,6 +39,7 @@ class Fields {
  public:
   /// InputError if json is not an object. Keeps a reference to it.
   Fields(const Json& json, std::string place, std::string path = "");
+  Fields(const Json&& json, std::string place, std::string path = "") = delete;
 
   template <class T>
   T required(std::string_view key) {

@@ -28,6 +28,8 @@ const Json kModel = Json::object({{"name", "llama"},
                                   {"inner", Json::object({{"depth", 2}, {"typo", 1}})},
                                   {"list", Json::array({Json::object({{"a", 1}}), 5})}});
 
+static_assert(!std::is_constructible_v<Fields, Json, std::string>, "would outlive its Json");
+
 TEST(FieldsTest, reads_typed_values) {
   Fields fields(kModel, "llama.json");
   EXPECT_EQ(fields.required<std::string>("name"), "llama");
@@ -61,7 +63,8 @@ TEST(FieldsTest, says_where_and_what_was_expected) {
             "llama.json: list[1]: expected an object, got 5");
   EXPECT_EQ(error_of([&] { fields.nested("inner").required<bool>("depth"); }),
             "llama.json: inner.depth: expected true or false, got 2");
-  EXPECT_EQ(error_of([] { Fields(Json(5), "x.json"); }), "x.json: expected an object, got 5");
+  const Json five = 5;
+  EXPECT_EQ(error_of([&] { Fields(five, "x.json"); }), "x.json: expected an object, got 5");
 }
 
 TEST(FieldsTest, keeps_numbers_in_range) {

@@ -54,7 +54,7 @@ TEST(JsonTest, the_wrong_kind_breaks_a_contract) {
   EXPECT_THROW(Json(1)["key"], ContractError);
   EXPECT_THROW(Json::array({1})[1], ContractError);
   EXPECT_THROW(Json::object({{"a", 1}, {"a", 2}}), ContractError);
-  EXPECT_THROW(Json(std::numeric_limits<std::uint64_t>::max()), ContractError);
+  EXPECT_THROW(Json{std::numeric_limits<std::uint64_t>::max()}, ContractError);
 }
 
 TEST(JsonTest, never_writes_a_number_that_is_none) {
