@@ -12,6 +12,7 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster.h"
 #include "catalog/framework.h"
+#include "catalog/kernel_rates.h"
 #include "core/json.h"
 #include "model/build.h"
 #include "model/count.h"
@@ -54,7 +55,8 @@ struct Scenario {
   Framework framework;
   Strategy strategy;
   Precision precision;  // bf16, fp16, fp8, ...: of the linear layers
-  bool flash_attention;
+  AttentionKernel attention;
+  KernelRates rates;
   FlopConvention convention;
   std::optional<Tokens> tokens;               // of the whole run
   std::optional<DollarsPerSecond> gpu_price;  // none: unknown

@@ -64,5 +64,6 @@ Bytes capacity_of(const Gpu&);
 // The keys of docs/formats.md.
 Json to_json(const Scenario&, const Answer&);
 Json to_json(const Strategy&);
+Json kernels_json(const Answer&);  // all of them, for --explain
 
 }  // namespace orrery

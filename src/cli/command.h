@@ -1,0 +1,65 @@
+// A command line taken apart, and the verbs that answer one.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/tables.h"
+#include "twin/scenario.h"
+
+namespace orrery::cli {
+
+enum ExitCode { answered = 0, infeasible = 1, bad_input = 2, failed = 3 };
+
+struct Command {
+  Request request;                     // a scenario file's keys under the flags
+  std::vector<std::string> arguments;  // neither flags nor a scenario file
+  std::set<std::string> switches;      // of the verb's own, without dashes
+  bool json = false, explain = false;
+  Style style = {};
+  bool show_progress = false;  // stderr is a terminal
+};
+
+// What a verb says: the text goes to standard output.
+struct Reply {
+  ExitCode code = answered;
+  std::string text;
+};
+
+struct Switch {
+  std::string_view name, help;
+};
+
+struct Verb {
+  std::string_view name, group, summary, usage, example;
+  bool asks;       // takes a scenario file and its flags
+  bool arguments;  // takes others
+  std::span<const Switch> switches;
+  Reply (*run)(const Command&);
+};
+
+std::span<const Verb> verbs();
+
+// Either a command for a verb, or text to print (help, the version). InputError for anything that
+// nobody understands, with near misses.
+struct Parsed {
+  const Verb* verb = nullptr;  // none: print text
+  Command command;
+  std::string text;
+};
+Parsed parse(std::vector<std::string> arguments);
+
+std::string help_text();
+std::string help_text(const Verb&);
+std::string version_text();
+
+Reply predict_verb(const Command&);
+Reply plan_verb(const Command&);
+Reply catalog_verb(const Command&);
+Reply validate_verb(const Command&);
+Reply version_verb(const Command&);
+
+}  // namespace orrery::cli

@@ -1,0 +1,132 @@
+// The one file that sees CLI11.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "cli/command.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace orrery::cli {
+namespace {
+
+const Verb& verb_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) {
+    if (verb.name == name) return verb;
+    names.emplace_back(verb.name);
+  }
+  const std::string hint = did_you_mean(name, names);
+  throw InputError("unknown verb " + in_quotes(name), "",
+                   hint.empty() ? "the verbs are " + join(names) : hint);
+}
+
+// The flags of one verb, as CLI11 reads them.
+struct Flags {
+  CLI::App app;
+  std::map<std::string, CLI::Option*> keys;  // of a request
+  std::map<std::string, CLI::Option*> switches;
+  std::vector<std::string> names;
+
+  explicit Flags(const Verb& verb) {
+    app.set_help_flag();
+    app.allow_extras();
+    if (verb.asks) {
+      for (const RequestKey& key : request_keys()) {
+        const std::string name = add(key.name);
+        keys[std::string(key.name)] =
+            key.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name);
+      }
+    }
+    for (const Switch& own : verb.switches) add_switch(own.name);
+    for (const char* common : {"json", "explain", "help"}) add_switch(common);
+  }
+
+  bool on(const char* name) const { return switches.at(name)->count() > 0; }
+
+ private:
+  std::string add(std::string_view name) {
+    names.push_back("--" + std::string(name));
+    return names.back();
+  }
+  void add_switch(std::string_view name) {
+    switches[std::string(name)] = app.add_flag(add(name) + (name == "help" ? ",-h" : ""));
+  }
+};
+
+void read(Flags& flags, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+  try {
+    flags.app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    std::string words = error.what();
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    throw InputError(words, "", "see --help");
+  }
+}
+
+void refuse_unknown(const std::vector<std::string>& extras, const Flags& flags) {
+  for (const std::string& extra : extras) {
+    if (!extra.starts_with("-") || extra == "-") continue;
+    const std::string name = extra.substr(0, extra.find('='));
+    const std::string hint = did_you_mean(name, flags.names);
+    throw InputError("unknown flag " + in_quotes(name), "", hint.empty() ? "see --help" : hint);
+  }
+}
+
+Request request_of(const Flags& flags, std::vector<std::string>& files) {
+  Request typed{.values = {}, .architecture = std::nullopt, .place = std::string(command_line)};
+  for (const auto& [key, option] : flags.keys) {
+    if (option->count() > 0) typed.values[key] = option->results().back();
+  }
+  if (files.empty()) return typed;
+  const std::string file = files.front();
+  files.erase(files.begin());
+  return merged(request_from_file(file), typed);
+}
+
+}  // namespace
+
+Parsed parse(std::vector<std::string> arguments) {
+  Parsed parsed;
+  if (arguments.empty()) throw InputError("no verb is given", "", "see orrery --help");
+  const std::string first = arguments.front();
+  arguments.erase(arguments.begin());
+  if (first == "--help" || first == "-h" || first == "help") {
+    parsed.text = arguments.empty() ? help_text() : help_text(verb_named(arguments.front()));
+    return parsed;
+  }
+  if (first == "--version") {
+    parsed.text = version_text();
+    return parsed;
+  }
+  if (first.starts_with("-")) {
+    throw InputError("a verb comes before the flags", in_quotes(first) + " is none",
+                     "see orrery --help");
+  }
+  const Verb& verb = verb_named(first);
+  Flags flags(verb);
+  read(flags, std::move(arguments));
+  std::vector<std::string> rest = flags.app.remaining();
+  refuse_unknown(rest, flags);
+  if (flags.on("help")) {
+    parsed.text = help_text(verb);
+    return parsed;
+  }
+  Command& command = parsed.command;
+  parsed.verb = &verb;
+  if (verb.asks) command.request = request_of(flags, rest);
+  if (!rest.empty() && !verb.arguments) {
+    throw InputError("unexpected argument " + in_quotes(rest.front()), "",
+                     "usage: " + std::string(verb.usage));
+  }
+  command.arguments = std::move(rest);
+  for (const auto& [name, option] : flags.switches) {
+    if (option->count() > 0) command.switches.insert(name);
+  }
+  command.json = flags.on("json");
+  command.explain = flags.on("explain");
+  return parsed;
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,114 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+
+#ifndef ORRERY_VERSION
+#define ORRERY_VERSION "0"
+#endif
+
+namespace orrery::cli {
+namespace {
+
+constexpr std::array validate_switches = {
+    Switch{"write-evidence", "write the error table to the data folder's evidence.json"}};
+
+constexpr std::array all_verbs = {
+    Verb{.name = "plan",
+         .group = "ask",
+         .summary = "the fastest ways to divide a job over GPUs",
+         .usage = "orrery plan [SCENARIO] [flags]",
+         .example = "orrery plan --model llama-3.1-70b --gpu h100-sxm --gpus 64",
+         .asks = true,
+         .arguments = false,
+         .switches = {},
+         .run = plan_verb},
+    Verb{.name = "predict",
+         .group = "ask",
+         .summary = "time, memory, power and cost of one training step",
+         .usage = "orrery predict [SCENARIO] [flags]",
+         .example =
+             "orrery predict --model llama-3.1-8b --gpu h100-sxm --gpus 8 --tp 2 --tokens 100B",
+         .asks = true,
+         .arguments = false,
+         .switches = {},
+         .run = predict_verb},
+    Verb{.name = "catalog",
+         .group = "evidence",
+         .summary = "what is known of GPUs, servers, networks and models, and from where",
+         .usage = "orrery catalog [NAME]",
+         .example = "orrery catalog h100-sxm",
+         .asks = false,
+         .arguments = true,
+         .switches = {},
+         .run = catalog_verb},
+    Verb{.name = "validate",
+         .group = "evidence",
+         .summary = "predictions against published measurements",
+         .usage = "orrery validate [FILE.csv]",
+         .example = "orrery validate data/measurements/training.csv",
+         .asks = false,
+         .arguments = true,
+         .switches = validate_switches,
+         .run = validate_verb},
+    Verb{.name = "version",
+         .group = "evidence",
+         .summary = "the version of this program",
+         .usage = "orrery version",
+         .example = "orrery version",
+         .asks = false,
+         .arguments = false,
+         .switches = {},
+         .run = version_verb},
+};
+
+void add_line(std::string& text, const std::string& left, std::string_view right) {
+  text += fmt::format("  {:<28} {}\n", left, right);
+}
+
+}  // namespace
+
+std::span<const Verb> verbs() { return all_verbs; }
+
+std::string version_text() { return "orrery " ORRERY_VERSION "\n"; }
+
+std::string help_text() {
+  std::string text =
+      "orrery: a model of GPU clusters for generative AI\n\n"
+      "  orrery VERB [SCENARIO] [flags]\n";
+  std::string_view group;
+  for (const Verb& verb : verbs()) {
+    if (verb.group != group) text += fmt::format("\n{}\n", group = verb.group);
+    text += fmt::format("  {:<10} {}\n", verb.name, verb.summary);
+  }
+  return text +
+         "\nExit codes: 0 an answer, 1 infeasible, 2 bad input, 3 failure while running.\n"
+         "orrery VERB --help lists the verb's flags and an example.\n";
+}
+
+std::string help_text(const Verb& verb) {
+  std::string text = fmt::format("{}: {}\n\n  {}\n", verb.name, verb.summary, verb.usage);
+  if (verb.asks) {
+    text += "\nSCENARIO is a YAML or JSON file whose keys are the flags below; flags win over it.\n";
+    std::string_view group;
+    for (const RequestKey& key : request_keys()) {
+      if (key.group != group) text += fmt::format("\n{}\n", group = key.group);
+      std::string left = fmt::format("--{} {}", key.name, key.values);
+      if (left.size() <= 28) {
+        add_line(text, left, key.help);
+      } else {
+        text += "  " + left + "\n";
+        add_line(text, "", key.help);
+      }
+    }
+  }
+  text += "\noutput\n";
+  for (const Switch& own : verb.switches) add_line(text, "--" + std::string(own.name), own.help);
+  add_line(text, "--json", "the same as JSON, with the keys of docs/formats.md");
+  add_line(text, "--explain", "why: every part of the answer and every assumption");
+  add_line(text, "--help", "this text");
+  return text + fmt::format("\nexample\n  {}\n", verb.example);
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,91 @@
+#include "report/catalog.h"
+
+#include "core/text.h"
+
+namespace orrery {
+namespace {
+
+std::string plain(const Json& json) {
+  if (json.is_string()) return json.as_string();
+  if (json.is_null()) return "unknown";
+  return json.dump();
+}
+
+bool is_fact(const Json& json) { return json.contains("value") && json.contains("evidence"); }
+
+std::string text_at(const Json& json, std::string_view key) {
+  const Json* found = json.find(key);
+  return found ? plain(*found) : "";
+}
+
+void add_rows(const Json& json, const std::string& path, Table& table) {
+  if (is_fact(json)) {
+    table.rows.push_back({path, text_at(json, "value"), text_at(json, "evidence"),
+                          text_at(json, "source"), text_at(json, "note")});
+    return;
+  }
+  if (!json.is_object()) {
+    table.rows.push_back({path, plain(json), "", "", ""});
+    return;
+  }
+  for (const auto& [key, value] : json.members()) {
+    if (path.empty() && (key == "sources" || key == "name" || key == "title")) continue;
+    add_rows(value, path.empty() ? key : path + "." + key, table);
+  }
+}
+
+Table source_table(const Json& sources) {
+  Table table{.columns = {{"source"}, {"title"}, {"where"}, {"read"}, {""}},
+              .rows = {},
+              .indent = "  "};
+  for (const auto& [key, source] : sources.members()) {
+    table.rows.push_back({key, text_at(source, "title"), text_at(source, "where"),
+                          text_at(source, "read"), text_at(source, "url")});
+  }
+  return table;
+}
+
+}  // namespace
+
+void print_entry(std::ostream& out, const CatalogEntry& entry, const Style& style) {
+  out << style.bold(entry.name) << "  " << to_text(entry.kind);
+  const std::string title = text_at(entry.json, "title");
+  out << (title.empty() ? "" : ", " + title) << "\n\n";
+  Table facts{.columns = {{"fact"}, {"value"}, {"known by"}, {"source"}, {"note"}},
+              .rows = {},
+              .indent = "  "};
+  add_rows(entry.json, "", facts);
+  print_table(out, facts, style);
+  if (const Json* sources = entry.json.find("sources")) {
+    out << '\n';
+    print_table(out, source_table(*sources), style);
+  }
+}
+
+void print_names(std::ostream& out, const Catalog& catalog, const Style& style) {
+  bool first = true;
+  for (const EntryKind kind : all_entry_kinds) {
+    if (!first) out << '\n';
+    first = false;
+    Table table{.columns = {{std::string(to_text(kind))}, {"title"}, {"also called"}},
+                .rows = {},
+                .indent = "  "};
+    for (const std::string& name : catalog.names(kind)) {
+      const CatalogEntry& entry = catalog.entry(kind, name);
+      table.rows.push_back({name, text_at(entry.json, "title"), join(entry.aliases)});
+    }
+    print_table(out, table, style);
+  }
+}
+
+Json names_json(const Catalog& catalog) {
+  Json json = Json::object({{"schema_version", 1}});
+  for (const EntryKind kind : all_entry_kinds) {
+    Json names = Json::array();
+    for (const std::string& name : catalog.names(kind)) names.push_back(name);
+    json.set(to_text(kind), std::move(names));
+  }
+  return json;
+}
+
+}  // namespace orrery

@@ -1,0 +1,104 @@
+#include "report/plan.h"
+
+#include <fmt/format.h>
+
+#include "report/answer.h"
+#include "units/text.h"
+
+namespace orrery {
+namespace {
+
+using namespace literals;
+
+std::string recompute_text(const Strategy& s) {
+  if (s.recompute == Recompute::none || s.recompute_share >= 1) {
+    return std::string(name_of(s.recompute));
+  }
+  return fmt::format("{} {:.0f} %", name_of(s.recompute), 100 * s.recompute_share);
+}
+
+Table plan_table(const Found& found) {
+  Table table{.columns = {{"", Align::right},
+                          {"tp", Align::right},
+                          {"pp", Align::right},
+                          {"vpp", Align::right},
+                          {"cp", Align::right},
+                          {"dp", Align::right},
+                          {"micro-batch", Align::right},
+                          {"zero", Align::right},
+                          {"recompute"},
+                          {"step", Align::right},
+                          {"tokens/s/GPU", Align::right},
+                          {"MFU", Align::right},
+                          {"GiB", Align::right},
+                          {"why not first"}},
+              .rows = {},
+              .indent = "  "};
+  int place = 0;
+  for (const Candidate& candidate : found.best) {
+    const Strategy& s = candidate.scenario.strategy;
+    const Answer& a = candidate.answer;
+    table.rows.push_back(
+        {std::to_string(++place), std::to_string(s.tp), std::to_string(s.pp),
+         std::to_string(s.vpp), std::to_string(s.cp), std::to_string(s.dp),
+         std::to_string(s.micro_batch), std::to_string(static_cast<int>(s.zero)),
+         recompute_text(s), to_text(a.step), grouped(a.tokens_per_s_per_gpu),
+         fmt::format("{:.1f} %", 100 * a.mfu), fmt::format("{:.1f}", a.needed() / 1_GiB),
+         candidate.lost});
+  }
+  return table;
+}
+
+}  // namespace
+
+void print_plan(std::ostream& out, const Found& found, const Style& style) {
+  out << fmt::format("{} strategies", grouped(static_cast<double>(found.searched)));
+  std::string separator = ": ";
+  for (const auto& [reason, count] : found.pruned) {
+    out << separator << grouped(static_cast<double>(count)) << " not priced (" << reason << ")";
+    separator = ", ";
+  }
+  out << "\n\n";
+  if (found.best.empty()) {
+    out << style.red("infeasible  ")
+        << (found.nearest_miss
+                ? "nothing fits; nearest: " + strategy_text(found.nearest_miss->scenario.strategy) +
+                      ": " + found.nearest_miss->answer.reason
+                : "no division of these GPUs keeps the rules")
+        << '\n';
+    return;
+  }
+  print_table(out, plan_table(found), style);
+  out << '\n' << style.bold("The first of them:") << "\n\n";
+  print_answer(out, found.best.front().scenario, found.best.front().answer, style);
+}
+
+Json to_json(const Found& found, Seconds taken) {
+  Json candidates = Json::array();
+  for (const Candidate& candidate : found.best) {
+    Json json = to_json(candidate.scenario, candidate.answer);
+    json.set("lost", candidate.lost.empty() ? Json() : Json(candidate.lost));
+    candidates.push_back(std::move(json));
+  }
+  Json pruned = Json::object();
+  for (const auto& [reason, count] : found.pruned) pruned.set(reason, count);
+  const bool feasible = !found.best.empty();
+  Json json = Json::object({{"schema_version", 1},
+                            {"feasible", feasible},
+                            {"reason", nullptr},
+                            {"candidates", std::move(candidates)},
+                            {"searched", found.searched},
+                            {"pruned", std::move(pruned)},
+                            {"seconds", taken.value()}});
+  if (!feasible) {
+    json.set("reason", found.nearest_miss ? "nothing fits; the nearest " +
+                                                found.nearest_miss->answer.reason
+                                          : "no division of these GPUs keeps the rules");
+    if (found.nearest_miss) {
+      json.set("nearest", to_json(found.nearest_miss->scenario, found.nearest_miss->answer));
+    }
+  }
+  return json;
+}
+
+}  // namespace orrery

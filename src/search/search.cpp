@@ -1,0 +1,165 @@
+#include "search/search.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace orrery {
+namespace {
+
+constexpr const char* breaks_a_rule = "breaks a rule of its division";
+constexpr const char* too_large = "does not fit in memory";
+constexpr const char* dominated = "recomputes or shards more than one that fits";
+
+struct Priced {
+  Strategy strategy;
+  Seconds step;
+  Bytes memory;
+};
+
+// What one ladder came to.
+struct Outcome {
+  std::optional<Priced> fits;
+  std::optional<Priced> misses;  // the least memory
+  std::int64_t searched = 0, broken = 0, large = 0, skipped = 0;
+};
+
+Scenario with(const Scenario& base, const Strategy& strategy) {
+  Scenario scenario = base;
+  scenario.strategy = strategy;
+  return scenario;
+}
+
+Outcome climb(const Scenario& base, const Ladder& ladder) {
+  Outcome outcome;
+  const Bytes capacity = capacity_of(base.cluster.gpu);
+  for (const Strategy& strategy : ladder) {
+    ++outcome.searched;
+    if (outcome.fits) {
+      ++outcome.skipped;
+      continue;
+    }
+    if (!broken_rules(strategy, base.model, base.cluster.gpus).empty()) {
+      ++outcome.broken;
+      continue;
+    }
+    const Scenario scenario = with(base, strategy);
+    const Bytes memory = total(scenario_memory(scenario).footprint);
+    if (memory > capacity) {
+      ++outcome.large;
+      if (!outcome.misses || memory < outcome.misses->memory) {
+        outcome.misses = Priced{strategy, Seconds(0), memory};
+      }
+      continue;
+    }
+    outcome.fits = Priced{strategy, price_scenario(scenario).step, memory};
+  }
+  return outcome;
+}
+
+// Every ladder's outcome, in the ladders' order whatever thread climbed which.
+std::vector<Outcome> climb_all(const Scenario& base, const std::vector<Ladder>& ladders,
+                               const SearchOptions& options) {
+  std::vector<Outcome> outcomes(ladders.size());
+  std::atomic<std::size_t> next = 0, done = 0;
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < ladders.size(); i = next++) {
+        outcomes[i] = climb(base, ladders[i]);
+        ++done;
+      }
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+      next = ladders.size();
+    }
+  };
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned count = options.threads ? options.threads : cores;
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < count; ++i) threads.emplace_back(work);
+    while (options.progress && done < ladders.size() && next < ladders.size()) {
+      options.progress(done, ladders.size());
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  return outcomes;
+}
+
+double gib(Bytes bytes) { return bytes.value() / (1 << 30); }
+
+Found gather(const std::vector<Outcome>& outcomes, std::vector<Priced>& fitting,
+             std::optional<Priced>& miss) {
+  Found found;
+  std::int64_t broken = 0, large = 0, skipped = 0;
+  for (const Outcome& outcome : outcomes) {
+    found.searched += outcome.searched;
+    broken += outcome.broken;
+    large += outcome.large;
+    skipped += outcome.skipped;
+    if (outcome.fits) fitting.push_back(*outcome.fits);
+    if (outcome.misses && (!miss || outcome.misses->memory < miss->memory)) miss = outcome.misses;
+  }
+  for (const auto& [reason, count] :
+       {std::pair{breaks_a_rule, broken}, {too_large, large}, {dominated, skipped}}) {
+    if (count > 0) found.pruned[reason] = count;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string why_slower(const Answer& best, const Answer& other) {
+  const double whole = best.step.value();
+  const std::array<std::pair<const char*, Seconds>, 5> more = {
+      {{"compute", other.time.compute - best.time.compute},
+       {"exposed communication", other.time.exposed_comm - best.time.exposed_comm},
+       {"pipeline bubble", other.time.bubble - best.time.bubble},
+       {"optimizer", other.time.optimizer - best.time.optimizer},
+       {"overhead", other.time.overhead - best.time.overhead}}};
+  const auto worst = std::max_element(more.begin(), more.end(), [](const auto& a, const auto& b) {
+    return a.second < b.second;
+  });
+  const double share = 100 * worst->second.value() / whole;
+  if (share >= 0.05) return fmt::format("+{:.1f} % {}", share, worst->first);
+  const double memory = gib(other.needed() - best.needed());
+  if (memory >= 0.05) return fmt::format("as fast, +{:.1f} GiB", memory);
+  return "as fast";
+}
+
+Found search(const Scenario& base, const Space& space, const EvidenceTable& evidence,
+             const SearchOptions& options) {
+  const std::vector<Outcome> outcomes = climb_all(base, candidates(space, base), options);
+  std::vector<Priced> fitting;
+  std::optional<Priced> miss;
+  Found found = gather(outcomes, fitting, miss);
+  std::stable_sort(fitting.begin(), fitting.end(), [](const Priced& a, const Priced& b) {
+    return std::pair(a.step, a.memory) < std::pair(b.step, b.memory);
+  });
+  fitting.resize(std::min(fitting.size(), options.keep));
+  for (const Priced& priced : fitting) {
+    Scenario scenario = with(base, priced.strategy);
+    Answer answer = predict(scenario, evidence);
+    std::string lost =
+        found.best.empty() ? "" : why_slower(found.best.front().answer, answer);
+    found.best.push_back({std::move(scenario), std::move(answer), std::move(lost)});
+  }
+  if (found.best.empty() && miss) {
+    Scenario scenario = with(base, miss->strategy);
+    Answer answer = predict(scenario, evidence);
+    found.nearest_miss = Candidate{std::move(scenario), std::move(answer), ""};
+  }
+  return found;
+}
+
+}  // namespace orrery

@@ -1,0 +1,116 @@
+#include "twin/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "core/fields.h"
+#include "model/count.h"
+#include "twin/scenario.h"
+
+namespace orrery {
+namespace {
+
+double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
+
+double distance(const EvidenceRow& row, const Scenario& scenario) {
+  return doublings(static_cast<double>(row.gpus), static_cast<double>(scenario.cluster.gpus)) +
+         doublings(row.parameters, static_cast<double>(parameters(scenario.model).total())) +
+         doublings(static_cast<double>(row.seq_len),
+                   static_cast<double>(scenario.strategy.seq_len));
+}
+
+EvidenceRow row_of(Fields fields) {
+  EvidenceRow row;
+  row.id = fields.required<std::string>("id");
+  row.gpus = fields.required_in<std::int64_t>("gpus", 1, std::int64_t{1} << 40);
+  row.parameters = fields.required_in<double>("parameters", 1, 1e18);
+  row.seq_len = fields.required_in<std::int64_t>("seq_len", 1, std::int64_t{1} << 40);
+  fields.finish();
+  return row;
+}
+
+EvidenceGroup group_of(Fields fields) {
+  EvidenceGroup group;
+  group.architecture = fields.required<std::string>("architecture");
+  group.framework = fields.required<std::string>("framework");
+  group.precision = fields.required<std::string>("precision");
+  group.median_abs_error = fields.required_in<double>("median_abs_error", 0, 1e6);
+  group.p80_abs_error = fields.required_in<double>("p80_abs_error", 0, 1e6);
+  for (Fields& row : fields.list("rows")) group.rows.push_back(row_of(std::move(row)));
+  fields.finish();
+  return group;
+}
+
+}  // namespace
+
+std::string EvidenceGroup::name() const {
+  return architecture + " " + framework + " " + precision;
+}
+
+TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
+  EvidenceGroup wanted;
+  wanted.architecture = to_text(scenario.cluster.gpu.architecture);
+  wanted.framework = scenario.framework.name;
+  wanted.precision = to_text(scenario.precision);
+
+  TrackRecord record;
+  record.group = wanted.name();
+  record.extrapolated = true;
+  record.spread = unseen_spread;
+  for (const EvidenceGroup& group : table) {
+    if (group.name() != record.group || group.rows.empty()) continue;
+    const auto nearest = std::min_element(
+        group.rows.begin(), group.rows.end(), [&](const EvidenceRow& a, const EvidenceRow& b) {
+          return distance(a, scenario) < distance(b, scenario);
+        });
+    record.n = static_cast<std::int64_t>(group.rows.size());
+    record.median_abs_error = group.median_abs_error;
+    record.nearest = nearest->id;
+    record.extrapolated = distance(*nearest, scenario) > far_doublings;
+    record.spread = group.p80_abs_error * (record.extrapolated ? 2 : 1);
+  }
+  record.spread = std::min(record.spread, 0.9);  // keeps the band's upper end finite
+  return record;
+}
+
+EvidenceTable load_evidence(const std::string& data_dir) {
+  const std::string path = data_dir + "/evidence.json";
+  if (!std::filesystem::exists(path)) return {};
+  return evidence_from_json(read_json(path), path);
+}
+
+EvidenceTable evidence_from_json(const Json& json, const std::string& place) {
+  Fields fields(json, place);
+  fields.required_in<std::int64_t>("schema_version", 1, 1);
+  fields.ignore("about");
+  EvidenceTable table;
+  for (Fields& group : fields.list("groups")) table.push_back(group_of(std::move(group)));
+  fields.finish();
+  return table;
+}
+
+Json to_json(const EvidenceTable& table) {
+  Json groups = Json::array();
+  for (const EvidenceGroup& group : table) {
+    Json rows = Json::array();
+    for (const EvidenceRow& row : group.rows) {
+      rows.push_back(Json::object({{"id", row.id},
+                                   {"gpus", row.gpus},
+                                   {"parameters", row.parameters},
+                                   {"seq_len", row.seq_len}}));
+    }
+    groups.push_back(Json::object({{"architecture", group.architecture},
+                                   {"framework", group.framework},
+                                   {"precision", group.precision},
+                                   {"median_abs_error", group.median_abs_error},
+                                   {"p80_abs_error", group.p80_abs_error},
+                                   {"rows", std::move(rows)}}));
+  }
+  return Json::object({{"schema_version", 1},
+                       {"about", "written by: orrery validate --write-evidence"},
+                       {"groups", std::move(groups)}});
+}
+
+}  // namespace orrery

@@ -1,0 +1,86 @@
+#include <array>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "core/yaml.h"
+#include "twin/scenario.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::array keys = {
+    RequestKey{"model", "model", "NAME|PATH", "catalog name, or a Hugging Face config.json"},
+    RequestKey{"seq-len", "model", "N", "tokens a sequence (4096, or all the model takes)"},
+    RequestKey{"gpu", "machine", "NAME", "GPU, by catalog name"},
+    RequestKey{"gpus", "machine", "N", "GPUs in all (tp x pp x cp x dp)"},
+    RequestKey{"gpus-per-node", "machine", "N", "GPUs used in each node (all that it holds)"},
+    RequestKey{"node", "machine", "NAME", "server (the one that the GPU usually sits in)"},
+    RequestKey{"fabric", "machine", "NAME", "network between nodes (the node's usual one)"},
+    RequestKey{"oversubscription", "machine", "X", "of the fabric's core: 2 halves its bandwidth"},
+    RequestKey{"power-cap", "machine", "W", "power limit of each GPU"},
+    RequestKey{"price", "machine", "USD", "of one GPU for one hour (the catalog's)"},
+    RequestKey{"global-batch", "job", "N", "sequences a step (4 Mi tokens)"},
+    RequestKey{"micro-batch", "job", "N", "sequences a forward pass (1)"},
+    RequestKey{"precision", "job", "fp32|tf32|bf16|fp16|fp8|auto", "of the linear layers (auto)"},
+    RequestKey{"tokens", "job", "N", "of the whole run, as 15T or 300B: adds time, cost, energy"},
+    RequestKey{"optimizer", "job", "adam", "optimizer"},
+    RequestKey{"framework", "job", "NAME", "whose overheads and overlaps to assume (megatron)"},
+    RequestKey{"attention", "job", "flash|unfused", "attention kernels (the framework's)"},
+    RequestKey{"convention", "job", "NAME", "how model FLOPs are counted (full_attention)"},
+    RequestKey{"tp", "strategy", "N", "tensor-parallel ranks (1)"},
+    RequestKey{"pp", "strategy", "N", "pipeline stages (1)"},
+    RequestKey{"vpp", "strategy", "N", "chunks of layers a stage (1)"},
+    RequestKey{"dp", "strategy", "N", "data-parallel ranks (gpus / (tp x pp x cp))"},
+    RequestKey{"cp", "strategy", "N", "context-parallel ranks (1)"},
+    RequestKey{"ep", "strategy", "1", "expert-parallel ranks"},
+    RequestKey{"etp", "strategy", "1", "tensor-parallel ranks of an expert"},
+    RequestKey{"zero", "strategy", "0|1|2|3", "what data parallelism shards (the framework's)"},
+    RequestKey{"shard-ranks", "strategy", "N", "ranks it shards over (all of dp x cp)"},
+    RequestKey{"sequence-parallel", "strategy", "", "divide norms and residuals by tp",
+               ValueKind::flag},
+    RequestKey{"recompute", "strategy", "none|selective|operators|full[:LAYERS]",
+               "activations computed twice (the framework's)"},
+    RequestKey{"schedule", "strategy", "gpipe|1f1b|interleaved", "order of micro-batches (1f1b)"},
+};
+
+// A scalar as the flag would have been typed.
+std::string scalar_text(const Json& value, const FieldPlace& where) {
+  if (value.is_string()) return value.as_string();
+  if (value.is_bool() || value.is_number()) return value.dump();
+  where.fail_expected("a number, a word or true or false", value);
+}
+
+}  // namespace
+
+std::span<const RequestKey> request_keys() { return keys; }
+
+std::string Request::place_of(const std::string& key) const {
+  const auto elsewhere = places.find(key);
+  const std::string& at = elsewhere == places.end() ? place : elsewhere->second;
+  return at == command_line || at.empty() ? "--" + key : at + ": " + key;
+}
+
+Request request_from_file(const std::string& path) {
+  const Json json = read_json_or_yaml(path);
+  const FieldPlace where{path, ""};
+  if (!json.is_object()) {
+    where.fail("a scenario is a list of keys and values", "write lines such as model: llama-3-8b");
+  }
+  Request request{.values = {}, .architecture = std::nullopt, .place = path};
+  for (const auto& [key, value] : json.members()) {
+    request.values[key] = scalar_text(value, where.key(key));
+  }
+  return request;
+}
+
+Request merged(Request file, const Request& flags) {
+  for (const auto& [key, value] : flags.values) {
+    file.values[key] = value;
+    file.places[key] = flags.place;
+  }
+  if (flags.architecture) file.architecture = flags.architecture;
+  if (file.place.empty()) file.place = flags.place;
+  return file;
+}
+
+}  // namespace orrery

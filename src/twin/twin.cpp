@@ -1,0 +1,248 @@
+#include "twin/twin.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "cost/power.h"
+#include "cost/price.h"
+#include "model/build.h"
+#include "twin/remedy.h"
+
+namespace orrery {
+namespace {
+
+Program program_of(const Scenario& scenario) {
+  const OpGraph graph = training_graph(scenario.model, graph_options(scenario));
+  return lower(graph, scenario.strategy, recipe_of(scenario.framework));
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// The Program's buffers, and what the framework holds beside them.
+Peak memory_of(const Program& program, const Framework& framework) {
+  Peak peak = peak_memory(program);
+  const auto add = [&](Footprint& footprint) {
+    const Bytes allocated = total(footprint);
+    footprint[static_cast<std::size_t>(MemoryTerm::framework)] +=
+        framework.context.value_or(Bytes(0)) + framework.slack.value_or(0) * allocated;
+  };
+  add(peak.footprint);
+  for (Footprint& footprint : peak.by_class) add(footprint);
+  return peak;
+}
+
+std::vector<std::pair<std::string, Bytes>> largest_first(const Footprint& footprint) {
+  std::vector<std::pair<std::string, Bytes>> terms;
+  for (std::size_t i = 0; i < footprint.size(); ++i) {
+    terms.emplace_back(name_of(static_cast<MemoryTerm>(i)), footprint[i]);
+  }
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return terms;
+}
+
+ClassId busiest(const Estimate& estimate) {
+  ClassId best(0);
+  for (const ClassId id : estimate.busy.ids()) {
+    if (estimate.busy[id] > estimate.busy[best]) best = id;
+  }
+  return best;
+}
+
+// Launches of every kernel in a step of one class, loops multiplied out.
+class Launches {
+ public:
+  Launches(const Program& program, const RankClass& ranks)
+      : counts(program.kernels.size(), 0), ranks_(ranks) {
+    walk(ranks.step, 1);
+  }
+
+  IdVector<KernelId, std::int64_t> counts;
+
+ private:
+  void walk(const std::vector<Instruction>& body, std::int64_t times) {
+    for (const Instruction& instruction : body) {
+      if (const auto* compute = std::get_if<Compute>(&instruction.what)) {
+        counts[compute->kernel] += times;
+      } else if (const auto* call = std::get_if<Call>(&instruction.what)) {
+        walk(ranks_.blocks[call->block].body, times);
+      } else if (const auto* loop = std::get_if<Loop>(&instruction.what)) {
+        walk(loop->body, times * loop->count);
+      }
+    }
+  }
+
+  const RankClass& ranks_;
+};
+
+std::vector<KernelShare> kernel_shares(const Program& program, const Prices& prices, ClassId id) {
+  const Launches launches(program, program.classes[id]);
+  std::vector<KernelShare> shares;
+  for (const KernelId kernel : program.kernels.ids()) {
+    const std::int64_t count = launches.counts[kernel];
+    if (count == 0) continue;
+    shares.push_back({program.kernels[kernel].name, count,
+                      static_cast<double>(count) * prices.kernels[kernel]});
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const KernelShare& a, const KernelShare& b) { return a.time > b.time; });
+  return shares;
+}
+
+Totals job_totals(const Program& program) {
+  Totals sum;
+  for (const RankClass& ranks : program.classes) {
+    const Totals one = totals(program, ranks);
+    sum.flop += static_cast<double>(ranks.ranks) * one.flop;
+    sum.model_flop += static_cast<double>(ranks.ranks) * one.model_flop;
+  }
+  return sum;
+}
+
+void rate(const Scenario& scenario, const Program& program, Answer& answer) {
+  const double gpus = static_cast<double>(scenario.cluster.gpus);
+  const double tokens = static_cast<double>(program.tokens);
+  answer.tokens_per_s = tokens / answer.step.value();
+  answer.tokens_per_s_per_gpu = answer.tokens_per_s / gpus;
+  const Strategy& s = scenario.strategy;
+  const double recomputed = s.recompute == Recompute::full ? s.recompute_share : 0;
+  const Flop token_flop =
+      flop_per_token(scenario.model, s.seq_len, scenario.convention, recomputed);
+  answer.model_flops_per_gpu = token_flop.value() * answer.tokens_per_s_per_gpu;
+  answer.mfu = answer.model_flops_per_gpu / answer.peak.value();
+  const Totals job = job_totals(program);
+  answer.hfu = answer.mfu * (job.flop / job.model_flop);
+}
+
+void charge(const Scenario& scenario, Answer& answer) {
+  const double gpus = static_cast<double>(scenario.cluster.gpus);
+  const Seconds all_gpus = gpus * answer.step;
+  answer.step_energy = all_gpus * answer.gpu_power;
+  const double tokens = answer.tokens_per_s * answer.step.value();
+  if (scenario.gpu_price) {
+    answer.step_cost = all_gpus * *scenario.gpu_price;
+    answer.cost_per_million_tokens = *answer.step_cost * (1e6 / tokens);
+  }
+  if (scenario.tokens) {
+    const double steps = scenario.tokens->value() / tokens;
+    answer.run_time = steps * answer.step;
+    if (answer.step_cost) answer.run_cost = steps * *answer.step_cost;
+  }
+}
+
+void compare(const Scenario& scenario, const EvidenceTable& table, Answer& answer) {
+  answer.evidence = track_record(table, scenario);
+  answer.band = {answer.step / (1 + answer.evidence.spread),
+                 answer.step / (1 - answer.evidence.spread)};
+  if (answer.evidence.extrapolated) {
+    answer.warnings.push_back(answer.evidence.n == 0
+                                  ? "no published measurement like this one was compared: " +
+                                        answer.evidence.group
+                                  : "far from the nearest published measurement, " +
+                                        answer.evidence.nearest);
+  }
+}
+
+void check_memory(const Scenario& scenario, Answer& answer, bool look_for_help) {
+  answer.feasible = answer.needed() <= answer.capacity;
+  if (answer.feasible) return;
+  answer.reason =
+      look_for_help
+          ? shortfall(scenario, answer.classes[answer.memory.at], answer.needed(),
+                      answer.capacity, largest_first(answer.memory.footprint))
+          : fmt::format("needs {:.1f} GiB of {:.1f} GiB", answer.needed().value() / (1 << 30),
+                        answer.capacity.value() / (1 << 30));
+}
+
+Answer answer_of(const Scenario& scenario, const EvidenceTable& table, bool look_for_help) {
+  Answer answer;
+  answer.warnings = scenario.warnings;
+  answer.capacity = capacity_of(scenario.cluster.gpu);
+  answer.peak = scenario.cluster.gpu.required_peak(scenario.precision);
+  const std::vector<std::string> broken =
+      broken_rules(scenario.strategy, scenario.model, scenario.cluster.gpus);
+  if (!broken.empty()) {
+    answer.reason = join(broken, "; ");
+    return answer;
+  }
+  const Program program = program_of(scenario);
+  for (const RankClass& ranks : program.classes) answer.classes.push_back(ranks.name);
+  answer.memory = memory_of(program, scenario.framework);
+  check_memory(scenario, answer, look_for_help);
+
+  const Watts limit = scenario.power_cap.value_or(scenario.cluster.gpu.power.limit.value());
+  const Prices prices = price(program, {.cluster = scenario.cluster,
+                                        .rates = scenario.rates,
+                                        .framework = scenario.framework,
+                                        .attention = scenario.attention,
+                                        .power_limit = limit});
+  const Estimate timing = estimate(program, prices);
+  answer.priced = true;
+  answer.step = timing.step;
+  answer.time = timing.breakdown;
+  const ClassId slowest = busiest(timing);
+  answer.work = totals(program, program.classes[slowest]);
+  answer.kernels = kernel_shares(program, prices, slowest);
+  rate(scenario, program, answer);
+  answer.gpu_power = average_power(program, prices, timing, scenario.cluster.gpu, limit);
+  charge(scenario, answer);
+  compare(scenario, table, answer);
+  return answer;
+}
+
+}  // namespace
+
+GraphOptions graph_options(const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  const bool wide =
+      scenario.precision == Precision::fp32 || scenario.precision == Precision::tf32;
+  GraphOptions options{.micro_batch = s.micro_batch, .seq_len = s.seq_len};
+  options.compute = wide                                    ? Precision::fp32
+                    : scenario.precision == Precision::fp16 ? Precision::fp16
+                                                            : Precision::bf16;
+  options.matrices = scenario.precision;
+  options.flash_attention = scenario.attention != AttentionKernel::unfused;
+  options.dropout = scenario.framework.defaults.dropout;
+  options.padded_vocab = round_up(scenario.model.vocab, s.tp > 1 ? 128 * s.tp : 1);
+  return options;
+}
+
+Recipe recipe_of(const Framework& framework) {
+  Recipe recipe;
+  recipe.gradient_bytes = framework.per_parameter.gradients.value();
+  recipe.reduce_bytes = framework.per_parameter.reduce.value();
+  recipe.gather_bytes = framework.per_parameter.gather.value();
+  recipe.weight_bytes = framework.per_parameter.weights.value();
+  recipe.optimizer_bytes = framework.per_parameter.optimizer.value();
+  recipe.head_gradient_bytes = framework.per_parameter.head_gradient.value();
+  recipe.fused_cross_entropy = framework.per_parameter.logit.value() <= 4;
+  recipe.overlap_data = framework.overlaps_gradients;
+  recipe.reshard_after_forward = framework.reshard_after_forward;
+  recipe.shards_checkpoints = framework.shards_checkpoints;
+  return recipe;
+}
+
+Bytes capacity_of(const Gpu& gpu) {
+  return gpu.memory.usable.value_or(gpu.memory.nominal.value());
+}
+
+Peak scenario_memory(const Scenario& scenario) {
+  EXPECT(broken_rules(scenario.strategy, scenario.model, scenario.cluster.gpus).empty());
+  return memory_of(program_of(scenario), scenario.framework);
+}
+
+Answer price_scenario(const Scenario& scenario, const EvidenceTable& table) {
+  return answer_of(scenario, table, false);
+}
+
+Answer predict(const Scenario& scenario, const EvidenceTable& table) {
+  return answer_of(scenario, table, true);
+}
+
+}  // namespace orrery
