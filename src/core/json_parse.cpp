@@ -35,13 +35,16 @@ struct MarkedCursor {
   bool operator!=(const MarkedCursor& other) const { return at != other.at; }
 };
 
-// "… syntax error while parsing value - unexpected end of input; expected '}'" without its head.
+// "[json.exception…] parse error at line 1, column 2: syntax error while parsing value - REASON",
+// or "[json.exception…] REASON".
 std::string reason_of(const nlohmann::json::exception& error) {
-  const std::string_view text = error.what();
-  const std::size_t dash = text.find(" - ");
-  const std::size_t colon = text.rfind(": ");
-  if (dash != std::string_view::npos) return std::string(text.substr(dash + 3));
-  return std::string(colon == std::string_view::npos ? text : text.substr(colon + 2));
+  std::string_view text = error.what();
+  for (const std::string_view head : {"] ", " - "}) {
+    if (const std::size_t at = text.find(head); at != std::string_view::npos) {
+      text.remove_prefix(at + head.size());
+    }
+  }
+  return std::string(text);
 }
 
 class SaxHandler : public nlohmann::json_sax<nlohmann::json> {

@@ -220,7 +220,7 @@ std::string units_hint(const Dim& dim) {
 std::string three_digits(double value) {
   std::array<char, 64> buffer;
   const double size = std::abs(value);
-  const bool plain = size == 0 || (size >= 1e-3 && size < 1e6);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e6);
   const auto end =
       plain && size >= 100
           ? std::to_chars(buffer.begin(), buffer.end(), value, std::chars_format::fixed, 0)

@@ -83,6 +83,7 @@ TEST(QuantityTextTest, chooses_the_unit_that_fits) {
   EXPECT_EQ(to_text(-2_ms), "-2 ms");
   EXPECT_EQ(to_text(0_s), "0 s");
   EXPECT_EQ(to_text(1_GiB), "1 GiB");
+  EXPECT_EQ(to_text(Dollars(0.00012)), "0.00012 USD");
 }
 
 TEST(QuantityTextTest, rounds_before_it_chooses) {
