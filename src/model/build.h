@@ -5,8 +5,8 @@
 //
 //   embedding   embedding [positions] [norm] [dropout]
 //   decoder     norm1 qkv [qk_norm] [rotary]
-//               attention                             fused
-//               | scores softmax [softmax_dropout] values    unfused
+//               attention                                  fused
+//               scores softmax [softmax_dropout] values    unfused
 //               proj [dropout1] residual1
 //               [norm2] fc1 activation fc2 [dropout2] residual2
 //   head        [norm] logits cross_entropy
@@ -39,14 +39,15 @@ OpGraph training_graph(const Architecture& architecture, const GraphOptions& opt
 
 // Appends to `layer` the gradients of its forward operators, last first, so that what must be
 // saved is derived, never tabulated. A gradient reads
-//   matmul         dgrad: dy, weight; wgrad: x, dy. A narrower format casts dy once for both
-//   attention      q, k, v, o, the statistics of its softmax, do
-//   scores, values their two inputs, dy
+//   matmul                             dgrad: dy, weight; wgrad: x, dy. A narrower format casts
+//                                      dy once for both
+//   attention                          q, k, v, o, the statistics of its softmax, do
+//   scores, values                     their two inputs, dy
 //   norm, activation, cross_entropy    their input (and weight), dy
-//   softmax        its output, dy
-//   dropout        its mask, dy
-//   rotary, embedding    dy
-//   residual, cast, positions    nothing: dy is the gradient of each input
+//   softmax                            its output, dy
+//   dropout                            its mask, dy
+//   rotary, embedding                  dy
+//   residual, cast                     nothing: dy is the gradient of each input
 // Where a tensor is read twice, a sum of kind residual joins its two gradients.
 void differentiate(Layer& layer);
 

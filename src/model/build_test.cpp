@@ -94,6 +94,13 @@ TEST(TrainingGraph, DividesAsMegatronDoes) {
   EXPECT_EQ(decoder.tensors[op(decoder, "fc1").writes[0]].split, Split::features);
 }
 
+TEST(TrainingGraph, DividesTheBiasOfColumnsOnly) {
+  const OpGraph graph = training_graph(gpt2(), {.micro_batch = 1, .seq_len = 64});
+  const Layer& decoder = graph.layers[graph.decoder];
+  EXPECT_EQ(decoder.tensors[op(decoder, "fc1").reads[2]].split, Split::features);
+  EXPECT_EQ(decoder.tensors[op(decoder, "fc2").reads[2]].split, Split::none);
+}
+
 TEST(TrainingGraph, HoldsEveryParameterOnce) {
   std::mt19937 random(1);
   std::vector<Architecture> architectures = one_of_each();

@@ -131,6 +131,11 @@ Flop model_flop_per_token(const OpGraph& graph) {
   return whole / static_cast<double>(graph.tokens());
 }
 
+Architecture without_window(Architecture a) {
+  a.sliding_window = 0;
+  return a;
+}
+
 void expect_same(Flop graph, Flop formula, const std::string& name) {
   EXPECT_NEAR(graph.value(), formula.value(), 1e-12 * formula.value()) << name;
 }
@@ -144,6 +149,10 @@ TEST(Differentiate, TheGraphsMatrixWorkIsTheConventions) {
     GraphOptions options = {.micro_batch = 2, .seq_len = s};
     expect_same(model_flop_per_token(training_graph(a, options)),
                 flop_per_token(a, s, FlopConvention::causal_attention), a.name);
+    options.causal = false;
+    expect_same(model_flop_per_token(training_graph(without_window(a), options)),
+                flop_per_token(a, s, FlopConvention::full_attention), a.name);
+    options.causal = true;  // as the model is: the kernels compute every pair all the same
     options.flash_attention = false;
     expect_same(model_flop_per_token(training_graph(a, options)),
                 flop_per_token(a, s, FlopConvention::full_attention), a.name);
@@ -217,6 +226,45 @@ TEST_P(Laws, GradientsEnterAndLeaveWhereActivationsDo) {
     if (!layer.input) continue;
     EXPECT_EQ(layer.tensors[layer.input].elements, layer.tensors[layer.input_gradient].elements);
     EXPECT_EQ(layer.tensors[layer.input_gradient].dtype, Precision::bf16);
+  }
+}
+
+// A second reader's gradient must be joined to the first, not take its place.
+TEST_P(Laws, EveryGradientIsReadOrLeaves) {
+  for (const Layer& layer : graph_.layers) {
+    std::set<TensorId> read = {layer.input_gradient};
+    for (const Op& op : layer.ops) read.insert(op.reads.begin(), op.reads.end());
+    for (const TensorId id : layer.tensors.ids()) {
+      if (layer.tensors[id].role != TensorRole::gradient) continue;
+      EXPECT_TRUE(read.contains(id)) << layer.tensors[id].name;
+    }
+  }
+}
+
+TEST_P(Laws, NoGradientReadsABias) {
+  for (const Layer& layer : graph_.layers) {
+    for (const OpId id : layer.backward) {
+      for (const TensorId read : layer.ops[id].reads) {
+        EXPECT_FALSE(layer.tensors[read].name.ends_with(".bias")) << layer.ops[id].name;
+      }
+    }
+  }
+}
+
+// A pointwise operator is divided as the tensors that it touches are.
+TEST_P(Laws, ElementwiseOperatorsAreDividedAsTheirTensors) {
+  for (const Layer& layer : graph_.layers) {
+    for (const Op& op : layer.ops) {
+      if (!std::holds_alternative<Elementwise>(op.shape)) continue;
+      if (op.parallel == Parallel::vocabulary) continue;
+      std::vector<TensorId> touched = op.reads;
+      touched.insert(touched.end(), op.writes.begin(), op.writes.end());
+      for (const TensorId id : touched) {
+        const Tensor& tensor = layer.tensors[id];
+        if (is_parameter(tensor) || tensor.role == TensorRole::parameter_gradient) continue;
+        EXPECT_EQ(tensor.split == Split::features, op.parallel == Parallel::features) << op.name;
+      }
+    }
   }
 }
 
