@@ -27,20 +27,36 @@ struct Prices {
   Seconds launch;         // CPU time a kernel: a block takes at least launches x this
 };
 
+// Where the time of the class that finishes last went, as its compute stream saw it (of equals, the
+// one with most work). Sums to the step.
 struct Breakdown {
-  Seconds compute, exposed_comm, bubble, optimizer,
-      overhead;  // of the slowest class; sums to the step
+  Seconds compute;       // kernels, recomputed ones too
+  Seconds exposed_comm;  // idle while a collective, transfer or copy ran; and what they stole
+  Seconds bubble;        // idle until another class sent, beyond the transfer
+  Seconds optimizer;     // updates
+  Seconds overhead;      // launches that outlast their block, and the step's fixed cost
 };
 
 struct Estimate {
   Seconds step;
   Breakdown breakdown;
-  IdVector<ClassId, Seconds> busy;  // compute stream's work, by class
+  IdVector<ClassId, Seconds> busy;  // compute stream's work (kernels and updates), by class
 };
 
-// Exact longest path under the rules of program.h. Loops without sends are folded: iterated until
-// the streams advance by the same amount each turn, then extrapolated. Cost grows with
-// classes x micro-batches x chunks x instructions of a block, not with layers.
+// Exact longest path under the rules of program.h, and these:
+// - An instruction starts when its stream is free and all events it waits for have happened.
+// - A collective's stolen time delays the compute stream at the point where it stands in program
+//   order (unless it runs on that stream itself).
+// - A message leaves when its Send starts, however late the Recv is posted, and arrives a latency
+//   and size / bandwidth later. On the pipeline stream the Send holds its stream that long.
+// - A Call takes the compute stream at least its kernels x `launch`, waits inside it included.
+// - A class that waits for a message never sent breaks a contract, and so does one never received.
+//
+// Loops without messages are folded: iterated until two turns in a row advance everything they
+// touch by one same amount, then multiplied (a loop in which a stream that nobody waits for falls
+// ever further behind is iterated to its end). Calls without messages are remembered by what they
+// found. Cost grows with classes x micro-batches x chunks, plus instructions of a block, not with
+// layers.
 Estimate estimate(const Program&, const Prices&);
 
 }  // namespace orrery
