@@ -5,7 +5,7 @@
 
 #include "core/json.h"
 #include "report/tables.h"
-#include "search/search.h"
+#include "twin/found.h"
 
 namespace orrery {
 

@@ -66,6 +66,10 @@ std::string bar(double share, int width) {
   return text + parts[eighths % 8];
 }
 
+std::string percent_text(double signed_share) {
+  return fmt::format("{:+.1f} %", 100 * signed_share);
+}
+
 std::string grouped(double number) {
   std::string digits = fmt::format("{:.0f}", number);
   const std::size_t first = digits.starts_with('-') ? 1 : 0;

@@ -43,6 +43,9 @@ std::string bar(double share, int width = 24);
 /// 1234567 as "1,234,567".
 std::string grouped(double number);
 
+/// 0.031 as "+3.1 %".
+std::string percent_text(double signed_share);
+
 /// Columns that a terminal needs for the text.
 std::size_t display_width(std::string_view utf8);
 

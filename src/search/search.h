@@ -1,30 +1,14 @@
 // The fastest strategies for a job, and why each next one lost.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
-#include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "search/space.h"
-#include "twin/twin.h"
+#include "twin/found.h"
 
 namespace orrery {
-
-struct Candidate {
-  Scenario scenario;
-  Answer answer;
-  std::string lost;  // against the best: "+3.1 % bubble"; of the best itself: empty
-};
-
-struct Found {
-  std::vector<Candidate> best;  // fastest first
-  std::int64_t searched = 0;    // strategies looked at, pruned ones included
-  std::map<std::string, std::int64_t> pruned;  // by reason
-  std::optional<Candidate> nearest_miss;       // the least memory, where nothing fits
-};
 
 struct SearchOptions {
   std::size_t keep = 5;

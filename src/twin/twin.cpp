@@ -7,9 +7,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "cost/power.h"
 #include "cost/price.h"
 #include "model/build.h"
+#include "twin/power.h"
 #include "twin/remedy.h"
 
 namespace orrery {
@@ -87,12 +87,25 @@ std::vector<KernelShare> kernel_shares(const Program& program, const Prices& pri
   for (const KernelId kernel : program.kernels.ids()) {
     const std::int64_t count = launches.counts[kernel];
     if (count == 0) continue;
-    shares.push_back({program.kernels[kernel].name, count,
+    shares.push_back({program.kernels[kernel].name, program.kernels[kernel].kind, count,
                       static_cast<double>(count) * prices.kernels[kernel]});
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const KernelShare& a, const KernelShare& b) { return a.time > b.time; });
   return shares;
+}
+
+bool uses_matrix_units(OpKind kind) {
+  return kind == OpKind::matmul || kind == OpKind::attention ||
+         kind == OpKind::attention_scores || kind == OpKind::attention_values;
+}
+
+Activity activity_of(const Answer& answer) {
+  Activity activity{.matrix = Seconds(0), .memory = answer.time.optimizer, .step = answer.step};
+  for (const KernelShare& kernel : answer.kernels) {
+    (uses_matrix_units(kernel.kind) ? activity.matrix : activity.memory) += kernel.time;
+  }
+  return activity;
 }
 
 Totals job_totals(const Program& program) {
@@ -190,7 +203,7 @@ Answer answer_of(const Scenario& scenario, const EvidenceTable& table, bool look
   answer.work = totals(program, program.classes[slowest]);
   answer.kernels = kernel_shares(program, prices, slowest);
   rate(scenario, program, answer);
-  answer.gpu_power = average_power(program, prices, timing, scenario.cluster.gpu, limit);
+  answer.gpu_power = average_power(scenario.cluster.gpu, limit, activity_of(answer));
   charge(scenario, answer);
   compare(scenario, table, answer);
   return answer;

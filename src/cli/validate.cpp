@@ -1,0 +1,68 @@
+#include "validate/validate.h"
+
+#include <sstream>
+
+#include "cli/command.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/text.h"
+#include "validate/measurement.h"
+
+namespace orrery::cli {
+namespace {
+
+void print(std::ostream& out, const TextTable& text, const Style& style) {
+  Table table;
+  table.indent = "  ";
+  for (const std::string& column : text.columns) {
+    table.columns.push_back({column, table.columns.empty() ? Align::left : Align::right});
+  }
+  table.rows = text.rows;
+  out << style.bold(text.title) << '\n';
+  print_table(out, table, style);
+  out << '\n';
+}
+
+void print_rows(std::ostream& out, const Report& report, const Style& style) {
+  Table table{.columns = {{"row"},
+                          {"measured", Align::right},
+                          {"predicted", Align::right},
+                          {"error", Align::right},
+                          {"filled in"}},
+              .rows = {},
+              .indent = "  "};
+  for (const ValidatedRow& row : report.rows) {
+    const auto text = [](const std::optional<double>& value) {
+      return value ? grouped(*value) : std::string();
+    };
+    table.rows.push_back({row.id, text(row.measured), text(row.predicted),
+                          row.error ? percent_text(*row.error) : "", join(row.defaults, "; ")});
+  }
+  out << style.bold("every row, tokens a second and GPU") << '\n';
+  print_table(out, table, style);
+}
+
+}  // namespace
+
+Reply validate_verb(const Command& command) {
+  if (command.arguments.size() > 1) {
+    throw InputError("unexpected argument " + in_quotes(command.arguments[1]), "",
+                     "usage: orrery validate [FILE.csv]");
+  }
+  const std::string data = default_data_dir();
+  const std::string file = command.arguments.empty() ? data + "/measurements/training.csv"
+                                                     : command.arguments.front();
+  const Catalog catalog = Catalog::load(data);
+  const Report report = validate(load_measurements(file), catalog);
+  if (command.switches.contains("write-evidence")) {
+    write_text_atomically(data + "/evidence.json",
+                          to_json(evidence_of(report, catalog)).dump(2) + "\n");
+  }
+  if (command.json) return {answered, to_json(report).dump(2) + "\n"};
+  std::ostringstream out;
+  for (const TextTable& table : tables_of(report)) print(out, table, command.style);
+  if (command.explain) print_rows(out, report, command.style);
+  return {answered, out.str()};
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,62 @@
+#include "twin/evidence.h"
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "twin/scenario.h"
+
+namespace orrery {
+namespace {
+
+Scenario scenario_of_gpus(const std::string& gpus) {
+  const Request request{.values = {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"gpus", gpus}},
+                        .architecture = {},
+                        .place = "test"};
+  return resolve(request, Catalog::load(default_data_dir()));
+}
+
+EvidenceTable table() {
+  return {{.architecture = "hopper",
+           .framework = "megatron",
+           .precision = "bf16",
+           .median_abs_error = 0.03,
+           .p80_abs_error = 0.06,
+           .rows = {{"small", 8, 8e9, 4096}, {"large", 64, 8e9, 4096}}}};
+}
+
+TEST(Evidence, FindsTheGroupAndTheNearestRow) {
+  const TrackRecord record = track_record(table(), scenario_of_gpus("8"));
+  EXPECT_EQ(record.group, "hopper megatron bf16");
+  EXPECT_EQ(record.n, 2);
+  EXPECT_EQ(record.nearest, "small");
+  EXPECT_FALSE(record.extrapolated);
+  EXPECT_DOUBLE_EQ(record.spread, 0.06);
+}
+
+TEST(Evidence, IsWiderFarAway) {
+  const TrackRecord record = track_record(table(), scenario_of_gpus("16384"));
+  EXPECT_EQ(record.nearest, "large");
+  EXPECT_TRUE(record.extrapolated);
+  EXPECT_DOUBLE_EQ(record.spread, 0.12);
+}
+
+TEST(Evidence, IsWidestWithoutAGroup) {
+  const TrackRecord record = track_record({}, scenario_of_gpus("8"));
+  EXPECT_EQ(record.n, 0);
+  EXPECT_TRUE(record.extrapolated);
+  EXPECT_DOUBLE_EQ(record.spread, unseen_spread);
+}
+
+TEST(Evidence, ReadsWhatItWrote) {
+  const EvidenceTable read = evidence_from_json(to_json(table()), "test");
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(to_json(read), to_json(table()));
+}
+
+TEST(Evidence, RefusesWhatItDoesNotKnow) {
+  const Json wrong = parse_json(R"({"schema_version": 1, "groups": [], "more": 1})", "test");
+  EXPECT_THROW(evidence_from_json(wrong, "test"), InputError);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,110 @@
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "twin/twin.h"
+
+namespace orrery {
+namespace {
+
+using testing::HasSubstr;
+
+using Values = std::map<std::string, std::string>;
+
+Scenario resolved(Values values) {
+  static const Catalog catalog = Catalog::load(default_data_dir());
+  values.insert({{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"gpus", "8"}, {"tp", "2"},
+                 {"global-batch", "64"}});
+  return resolve(Request{.values = values, .architecture = {}, .place = "test"}, catalog);
+}
+
+TEST(Predict, PartsOfTheStepMakeTheStep) {
+  const Answer answer = predict(resolved({{"pp", "2"}}));
+  ASSERT_TRUE(answer.feasible) << answer.reason;
+  const Breakdown& t = answer.time;
+  EXPECT_NEAR((t.compute + t.exposed_comm + t.bubble + t.optimizer + t.overhead).value(),
+              answer.step.value(), 1e-9 * answer.step.value());
+  EXPECT_GT(answer.mfu, 0.1);
+  EXPECT_LT(answer.mfu, 1.0);
+  EXPECT_GE(answer.hfu, answer.mfu);
+  EXPECT_LE(answer.band.low, answer.step);
+  EXPECT_GE(answer.band.high, answer.step);
+}
+
+TEST(Predict, RecomputedWorkCountsAsHardwareOnly) {
+  const Answer plain = predict(resolved({}));
+  const Answer full = predict(resolved({{"recompute", "full"}}));
+  EXPECT_NEAR(plain.hfu, plain.mfu, 1e-9);
+  EXPECT_GT(full.hfu, 1.2 * full.mfu);
+  EXPECT_LT(full.needed(), plain.needed());
+  EXPECT_GT(full.step, plain.step);
+}
+
+TEST(Predict, ABrokenRuleIsAnAnswer) {
+  const Answer answer = predict(resolved({{"tp", "3"}, {"dp", "2"}}));
+  EXPECT_FALSE(answer.feasible);
+  EXPECT_FALSE(answer.priced);
+  EXPECT_THAT(answer.reason, HasSubstr("3"));
+}
+
+TEST(Predict, TooLittleMemoryIsAnAnswerWithHelp) {
+  const Answer answer = predict(resolved({{"model", "llama-3.1-70b"}, {"tp", "1"}, {"dp", "8"}}));
+  EXPECT_FALSE(answer.feasible);
+  EXPECT_TRUE(answer.priced);
+  EXPECT_THAT(answer.reason, HasSubstr("GiB of 79.6 GiB"));
+  EXPECT_THAT(answer.reason, HasSubstr("largest terms"));
+  EXPECT_THAT(answer.reason, HasSubstr("frees most"));
+}
+
+TEST(Predict, MoreTokensTakeLongerAndCostMore) {
+  const Scenario scenario = resolved({{"tokens", "100B"}, {"price", "2"}});
+  const Answer answer = predict(scenario);
+  ASSERT_TRUE(answer.run_cost.has_value());
+  const double hours = answer.run_time->value() / 3600;
+  EXPECT_NEAR(answer.run_cost->value(), hours * 8 * 2, 1e-6 * answer.run_cost->value());
+  EXPECT_NEAR(answer.cost_per_million_tokens->value() * 1e5, answer.run_cost->value(),
+              1e-6 * answer.run_cost->value());
+}
+
+TEST(Predict, ALowerPowerCapIsNeverFaster) {
+  const Answer free = predict(resolved({}));
+  const Answer capped = predict(resolved({{"power-cap", "400"}}));
+  EXPECT_GE(capped.step, free.step);
+  EXPECT_LE(capped.gpu_power, Watts(400));
+}
+
+TEST(Predict, JsonHasTheKeysThatOthersRelyOn) {
+  const Scenario scenario = resolved({{"tokens", "1T"}});
+  const Json json = to_json(scenario, predict(scenario));
+  for (const char* key :
+       {"schema_version", "warnings", "assumptions", "evidence", "error_band", "feasible", "reason",
+        "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu", "hfu",
+        "memory", "time", "power", "energy", "cost", "parameters", "strategy", "flop_convention",
+        "mfu_peak"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  for (const char* key : {"group", "n", "median_abs_error", "nearest", "extrapolated"}) {
+    EXPECT_TRUE(json["evidence"].contains(key)) << key;
+  }
+  for (const char* key : {"compute", "exposed_comm", "bubble", "optimizer", "overhead"}) {
+    EXPECT_TRUE(json["time"]["breakdown"].contains(key)) << key;
+  }
+  EXPECT_TRUE(json["memory"].contains("peak_gib"));
+  EXPECT_TRUE(json["power"].contains("avg_gpu_w"));
+  EXPECT_TRUE(json["energy"].contains("kwh_per_step"));
+  EXPECT_EQ(json["parameters"]["total"].as_integer(), 8030261248);
+  EXPECT_EQ(json["strategy"]["tp"].as_integer(), 2);
+  double sum = 0;
+  for (const auto& [term, size] : json["memory"]["breakdown"].members()) sum += size.as_double();
+  EXPECT_NEAR(sum, json["memory"]["peak_gib"].as_double(), 1e-9);
+}
+
+TEST(Predict, JsonOfABrokenRuleHasNullsForNumbers) {
+  const Scenario scenario = resolved({{"tp", "3"}, {"dp", "2"}});
+  const Json json = to_json(scenario, predict(scenario));
+  EXPECT_FALSE(json["feasible"].as_bool());
+  EXPECT_TRUE(json["step_time_s"].is_null());
+  EXPECT_TRUE(json["reason"].is_string());
+}
+
+}  // namespace
+}  // namespace orrery
