@@ -1,0 +1,168 @@
+#include "validate/dimensions.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "validate/labels.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::int64_t gpt_vocab = 51200;        // GPT-2's tokenizer, padded by Megatron
+constexpr std::int64_t internlm_vocab = 103168;  // the tokenizer that InternEvo trains with
+constexpr std::int64_t usual_head_dim = 128;
+
+std::string reason_not_dense_decoder(const Measurement& row) {
+  const std::string words = words_of(row.model + " ");
+  for (const std::string_view encoder : {"bert", "roberta", "t5", "vit"}) {
+    if (words.find(" " + std::string(encoder)) != std::string::npos) {
+      return "not a decoder: " + row.model;
+    }
+  }
+  for (const std::string_view hybrid : {"mamba", "hybrid", "nano", "jamba", "zamba"}) {
+    if (has_word(words, hybrid) || has_word(words_of(row.other), hybrid)) {
+      return "a hybrid with state-space layers: " + row.model;
+    }
+  }
+  if (row.experts.value_or(0) > 1) return "mixture of experts is not modelled";
+  return "";
+}
+
+std::optional<Activation> activation_named(std::string_view name) {
+  if (name.empty() || name == "gelu") return Activation::gelu;
+  if (name == "swiglu") return Activation::swiglu;
+  if (name == "geglu") return Activation::geglu;
+  if (name == "relu") return Activation::relu;
+  if (name == "sqrelu" || name == "relu2" || name == "squared_relu") {
+    return Activation::squared_relu;
+  }
+  return std::nullopt;
+}
+
+// GPT as Megatron, DeepSpeed and llm-foundry build it.
+void be_gpt(Architecture& model) {
+  model.norm = Norm::layer_norm;
+  model.positions = Positions::learned;
+  model.position_rows = model.max_positions;
+  model.tied_embeddings = true;
+  model.qkv_bias = model.output_bias = model.mlp_bias = model.norm_bias = true;
+}
+
+// Llama, and what resembles it.
+void be_llama(Architecture& model) {
+  model.norm = Norm::rms_norm;
+  model.positions = Positions::rotary;
+}
+
+// Heads that divide hidden, are divided by tp, and are nearest to the usual width.
+std::optional<std::int64_t> usual_heads(std::int64_t hidden, std::int64_t tp) {
+  std::optional<std::int64_t> best;
+  const auto off = [&](std::int64_t heads) { return std::abs(hidden / heads - usual_head_dim); };
+  for (std::int64_t heads = tp; heads <= std::min<std::int64_t>(hidden, 10'000); heads += tp) {
+    if (hidden % heads == 0 && (!best || off(heads) < off(*best))) best = heads;
+  }
+  return best;
+}
+
+class Dimensions {
+ public:
+  Dimensions(const Measurement& row, const std::string& framework, Defaults& defaults)
+      : row_(row), framework_(framework), defaults_(defaults) {}
+
+  std::variant<Architecture, Skip> read(std::int64_t tp) {
+    if (std::string reason = reason_not_dense_decoder(row_); !reason.empty()) return Skip{reason};
+    const auto activation = activation_named(row_.mlp);
+    if (!activation) return Skip{"the feed-forward kind " + row_.mlp + " is not known"};
+    if (!row_.hidden) return Skip{"dimensions not stated"};
+    if (!row_.seq_len) return Skip{"sequence length not stated"};
+    model_.name = row_.model;
+    model_.hidden = *row_.hidden;
+    model_.activation = *activation;
+    model_.max_positions = *row_.seq_len;
+    for (const auto step : {&Dimensions::layers, &Dimensions::feed_forward, &Dimensions::vocab}) {
+      if (std::string reason = (this->*step)(); !reason.empty()) return Skip{reason};
+    }
+    if (std::string reason = heads(tp); !reason.empty()) return Skip{reason};
+    const bool gpt = *activation == Activation::gelu || *activation == Activation::relu;
+    model_.family = gpt ? "gpt2" : "llama";
+    gpt ? be_gpt(model_) : be_llama(model_);
+    return model_;
+  }
+
+ private:
+  void assume(const std::string& field, std::int64_t value, const std::string& why) {
+    defaults_.push_back(field + " = " + std::to_string(value) + " (" + why + ")");
+  }
+
+  std::string layers() {
+    if (row_.layers) return model_.layers = *row_.layers, "";
+    if (!row_.params_b) return "dimensions not stated";
+    const double hidden = static_cast<double>(model_.hidden);
+    const double layers = std::round(*row_.params_b * 1e9 / (12 * hidden * hidden));
+    if (layers < 1 || layers > 10'000) return "params_b and hidden do not belong together";
+    model_.layers = static_cast<std::int64_t>(layers);
+    assume("layers", model_.layers, "from params_b / 12 h^2");
+    return "";
+  }
+
+  std::string heads(std::int64_t tp) {
+    if (row_.heads) {
+      model_.heads = *row_.heads;
+    } else if (const auto heads = usual_heads(model_.hidden, tp)) {
+      model_.heads = *heads;
+      assume("heads", *heads, "about 128 wide");
+    } else {
+      return "no number of heads divides hidden and is divided by tp";
+    }
+    if (row_.head_dim) {
+      model_.head_dim = *row_.head_dim;
+    } else if (model_.hidden % model_.heads == 0) {
+      model_.head_dim = model_.hidden / model_.heads;
+    } else {
+      return "heads do not divide hidden, and head_dim is not stated";
+    }
+    model_.kv_heads = row_.kv_heads.value_or(model_.heads);
+    if (!row_.kv_heads) assume("kv_heads", model_.kv_heads, "as many as heads");
+    if (model_.heads % model_.kv_heads != 0) return "kv_heads do not divide heads";
+    return "";
+  }
+
+  std::string feed_forward() {
+    if (row_.ffn_hidden) return model_.ffn = *row_.ffn_hidden, "";
+    if (gated(model_.activation)) {
+      model_.ffn = (model_.hidden * 8 / 3 + 255) / 256 * 256;
+      assume("ffn_hidden", model_.ffn, "8/3 of hidden, in steps of 256");
+    } else {
+      model_.ffn = 4 * model_.hidden;
+      assume("ffn_hidden", model_.ffn, "4 times hidden");
+    }
+    return "";
+  }
+
+  std::string vocab() {
+    if (row_.vocab) return model_.vocab = *row_.vocab, "";
+    const bool internlm = framework_ == "internevo";
+    model_.vocab = internlm ? internlm_vocab : gpt_vocab;
+    assume("vocab", model_.vocab, internlm ? "InternLM's tokenizer" : "GPT-2's tokenizer, padded");
+    return "";
+  }
+
+  const Measurement& row_;
+  const std::string& framework_;
+  Defaults& defaults_;
+  Architecture model_;
+};
+
+}  // namespace
+
+std::variant<Architecture, Skip> architecture_of(const Measurement& row,
+                                                 const std::string& framework, std::int64_t tp,
+                                                 Defaults& defaults) {
+  return Dimensions(row, framework, defaults).read(tp);
+}
+
+}  // namespace orrery

@@ -1,0 +1,388 @@
+#include "validate/express.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "validate/labels.h"
+#include "validate/throughput.h"
+
+namespace orrery {
+namespace {
+
+bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The number after a phrase of the notes, as in "local batch 8 per dp rank".
+std::optional<std::int64_t> noted_number(const std::string& notes, const std::string& phrase) {
+  const std::string words = words_of(notes);
+  const auto at = words.find(" " + phrase + " ");
+  if (at == std::string::npos) return std::nullopt;
+  std::int64_t value = 0;
+  for (std::size_t i = at + phrase.size() + 2; i < words.size() && value < 1'000'000; ++i) {
+    if (words[i] < '0' || words[i] > '9') break;
+    value = value * 10 + (words[i] - '0');
+  }
+  return value > 0 ? std::optional(value) : std::nullopt;
+}
+
+bool offloads(const std::string& notes) {
+  const std::string words = words_of(notes);
+  const auto says = [&](const char* part) { return words.find(part) != std::string::npos; };
+  if (says(" offload optimizer true ") || says(" offload optimizer y ")) return true;
+  if (says(" offload optimizer ")) return says(" params true ") || says(" params y ");
+  return says(" offload ") && !says(" no offload ") && !says(" without offload ");
+}
+
+class Expression {
+ public:
+  explicit Expression(const Measurement& row) : row_(row), notes_(words_of(row.other)) {}
+
+  std::variant<Expressed, Skip> run() {
+    constexpr std::array steps = {&Expression::task,      &Expression::machine,
+                                  &Expression::framework, &Expression::precision,
+                                  &Expression::layout,    &Expression::model,
+                                  &Expression::batch,     &Expression::memory_choices,
+                                  &Expression::chunks,    &Expression::kernels};
+    for (const auto step : steps) {
+      if (std::string reason = (this->*step)(); !reason.empty()) return Skip{std::move(reason)};
+    }
+    measure();
+    out_.request.architecture = model_;
+    out_.request.place = row_.id;
+    return std::move(out_);
+  }
+
+ private:
+  // Each returns why the row cannot be expressed, or nothing.
+  std::string task();
+  std::string machine();
+  std::string framework();
+  std::string precision();
+  std::string layout();
+  std::string model();
+  std::string batch();
+  std::string memory_choices();
+  std::string chunks();
+  std::string kernels();
+  void measure();
+
+  void zero();
+  void recompute();
+  void sequence_parallel();
+  std::int64_t default_micro_batch(std::int64_t per_replica);
+  std::pair<std::int64_t, std::string> default_chunks() const;
+
+  void set(const std::string& flag, std::string value) {
+    out_.request.values[flag] = std::move(value);
+  }
+  void set(const std::string& flag, std::int64_t value) { set(flag, std::to_string(value)); }
+  void assume(const std::string& flag, const std::string& value, const std::string& why) {
+    out_.defaults.push_back(flag + " = " + value + " (" + why + ")");
+  }
+  template <class T>
+  void set_default(const std::string& flag, T value, const std::string& why) {
+    set(flag, value);
+    assume(flag, out_.request.values[flag], why);
+  }
+  // Left to the framework's own entry in the catalog.
+  void leave(const std::string& flag) {
+    out_.defaults.push_back(flag + " as " + out_.framework + " does");
+  }
+
+  bool framework_is(std::initializer_list<std::string_view> names) const {
+    return one_of(out_.framework, names);
+  }
+  bool notes_say(const std::string& part) const {
+    return notes_.find(" " + part) != std::string::npos;
+  }
+  // The stacks of 2020 to 2022 are those that trained in fp16.
+  bool early() const { return out_.request.values.at("precision") == "fp16"; }
+  bool divides_pipeline(std::int64_t chunks) const {
+    return chunks <= 1 || (global_batch_ / (dp_ * micro_batch_)) % pp_ == 0;
+  }
+
+  const Measurement& row_;
+  const std::string notes_;
+  Expressed out_;
+  Architecture model_;
+  std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 1;
+  std::int64_t global_batch_ = 0, micro_batch_ = 1;
+  bool batch_is_invented_ = false;
+  Recompute recompute_ = Recompute::none;
+  double recompute_share_ = 1;
+};
+
+std::string Expression::task() {
+  if (row_.task != "pretrain") return "fine-tuning (" + row_.task + ") is not modelled";
+  if (offloads(row_.other)) return "offload to host memory is not modelled";
+  return "";
+}
+
+std::string Expression::machine() {
+  if (row_.gpu.empty()) return "GPU not stated";
+  if (!row_.gpus) return "number of GPUs not stated";
+  out_.gpu = gpu_named(row_.gpu);
+  out_.gpus = *row_.gpus;
+  set("gpu", out_.gpu);
+  set("gpus", out_.gpus);
+  const bool single = one_of(out_.gpu, {"gh200"});
+  const std::int64_t full = single ? 1 : out_.gpu.starts_with("v100-sxm3") ? 16 : 8;
+  const std::int64_t per_node = std::min(row_.gpus_per_node.value_or(full), out_.gpus);
+  if (!row_.gpus_per_node && out_.gpus > 1) {
+    set_default("gpus-per-node", per_node, "the usual server");
+  } else {
+    set("gpus-per-node", per_node);
+  }
+  if (words_of(row_.interconnect).find(" jean zay ") != std::string::npos) {
+    if (out_.gpu.starts_with("a100-sxm")) set("node", "jean-zay-a100");
+    if (out_.gpu.starts_with("v100-sxm2")) set("node", "jean-zay-v100");
+  }
+  if (out_.gpus <= per_node) return "";
+  if (const auto fabric = fabric_named(row_.interconnect, row_.gpus_per_node.value_or(full))) {
+    set("fabric", *fabric);
+  } else if (out_.gpu.starts_with("a100") || out_.gpu.starts_with("a800")) {
+    set_default("fabric", "hdr200", "200 Gb/s a GPU, usual beside an A100");
+  } else if (one_of(out_.gpu.substr(0, 4), {"h100", "h200", "h800", "h20", "b200", "gh20"})) {
+    set_default("fabric", "ndr400-rail", "400 Gb/s a GPU, usual from the H100 on");
+  } else {
+    out_.defaults.push_back("fabric as the GPU's usual server has");
+  }
+  return "";
+}
+
+std::string Expression::framework() {
+  if (const auto name = framework_named(row_.framework)) {
+    out_.framework = *name;
+    set("framework", *name);
+    return "";
+  }
+  const auto zero = zero_named(row_.zero_stage);
+  const bool divided = row_.tp.value_or(1) > 1 || row_.pp.value_or(1) > 1;
+  out_.framework = divided ? "megatron" : zero && zero->stage == 3 ? "fsdp" : "ddp";
+  set_default("framework", out_.framework,
+              row_.framework.empty() ? "not stated; its layout is like this one's"
+                                     : row_.framework + " is laid out like this one");
+  return "";
+}
+
+std::string Expression::precision() {
+  if (row_.precision.empty()) return "precision not stated";
+  const std::string words = words_of(row_.precision);
+  set("precision", words.substr(1, words.find(' ', 1) - 1));
+  const bool core = has_word(words_of(row_.framework), "core");
+  if (framework_is({"megatron"}) && early() && !core)
+    set("framework", out_.framework = "megatron-2021");
+  return "";
+}
+
+std::string Expression::layout() {
+  const bool divides_layers =
+      framework_is({"megatron", "megatron-2021", "megatron-deepspeed", "nemo", "internevo"});
+  if (divides_layers && out_.gpus > 1 && (!row_.tp || !row_.pp)) {
+    return "layout not stated (tp, pp)";
+  }
+  tp_ = row_.tp.value_or(1);
+  pp_ = row_.pp.value_or(1);
+  cp_ = row_.cp.value_or(1);
+  const std::int64_t product = tp_ * pp_ * cp_;
+  const auto in_words = [&](std::int64_t dp) {
+    std::string text = "tp " + std::to_string(tp_) + " x pp " + std::to_string(pp_);
+    if (row_.cp) text += " x cp " + std::to_string(cp_);
+    if (dp > 0) text += " x dp " + std::to_string(dp);
+    return text + " is not " + std::to_string(out_.gpus) + " GPUs";
+  };
+  if (tp_ > out_.gpus || pp_ > out_.gpus || cp_ > out_.gpus || product > out_.gpus ||
+      out_.gpus % product != 0) {
+    return in_words(row_.dp.value_or(0));
+  }
+  dp_ = out_.gpus / product;
+  if (row_.dp && *row_.dp != dp_) return in_words(*row_.dp);
+  if (!row_.tp && !row_.pp && out_.gpus > 1) {
+    out_.defaults.push_back("tp, pp = 1 (not stated, and " + out_.framework + " has no other)");
+  }
+  set("tp", tp_);
+  set("pp", pp_);
+  set("cp", cp_);
+  set("dp", dp_);
+  return "";
+}
+
+std::string Expression::model() {
+  auto described = architecture_of(row_, out_.framework, tp_, out_.defaults);
+  if (const Skip* skip = std::get_if<Skip>(&described)) return skip->reason;
+  model_ = std::get<Architecture>(std::move(described));
+  set("seq-len", *row_.seq_len);
+  return "";
+}
+
+// Sequences of one forward pass, where a row has only those of a replica's whole step.
+std::int64_t Expression::default_micro_batch(std::int64_t per_replica) {
+  if (framework_is({"torchtitan"}) && pp_ > 1) {
+    // One micro-batch a stage, torchtitan's default.
+    const std::int64_t stages = pp_ * default_chunks().first;
+    return per_replica % stages == 0 ? per_replica / stages : 1;
+  }
+  const bool first_megatron = has_word(words_of(row_.framework), "2020");
+  const bool accumulates =
+      pp_ > 1 || !(first_megatron || framework_is({"torchtitan", "fsdp", "jax", "ddp"}));
+  return accumulates ? 1 : per_replica;
+}
+
+std::string Expression::batch() {
+  const bool prints_memory = row_.peak_mem_gib || row_.outcome != Outcome::ok;
+  const auto local = noted_number(row_.other, "local batch");
+  const bool never_accumulates = framework_is({"torchtitan", "fsdp", "ddp"}) && pp_ == 1;
+  if (row_.global_batch_seqs) {
+    global_batch_ = *row_.global_batch_seqs;
+  } else if (local) {
+    global_batch_ = *local * dp_;
+    assume("global-batch", std::to_string(global_batch_), "the noted local batch x dp");
+  } else if (never_accumulates && row_.micro_batch) {
+    global_batch_ = *row_.micro_batch * dp_;
+    assume("global-batch", std::to_string(global_batch_), "one micro-batch a rank");
+  } else if (prints_memory) {
+    // What a rank holds does not depend on more micro-batches than there are stages; its speed
+    // does.
+    batch_is_invented_ = true;
+    global_batch_ = row_.micro_batch.value_or(1) * dp_ * pp_;
+    assume("global-batch", std::to_string(global_batch_), "one micro-batch a stage, for memory");
+  } else {
+    return "global batch not stated";
+  }
+  if (row_.micro_batch) {
+    micro_batch_ = *row_.micro_batch;
+  } else {
+    micro_batch_ = global_batch_ % dp_ == 0 ? default_micro_batch(global_batch_ / dp_) : 1;
+    assume("micro-batch", std::to_string(micro_batch_),
+           micro_batch_ == 1 ? "what such runs use"
+           : pp_ > 1         ? "one micro-batch a stage, " + out_.framework + "'s default"
+                             : "the whole batch of a replica at once");
+  }
+  if (global_batch_ % dp_ != 0 || (global_batch_ / dp_) % micro_batch_ != 0) {
+    return "global batch " + std::to_string(global_batch_) + " does not divide into dp " +
+           std::to_string(dp_) + " x micro-batch " + std::to_string(micro_batch_);
+  }
+  set("global-batch", global_batch_);
+  set("micro-batch", micro_batch_);
+  return "";
+}
+
+void Expression::zero() {
+  if (const auto zero = zero_named(row_.zero_stage)) {
+    set("zero", zero->stage);
+    if (zero->shard_ranks && *zero->shard_ranks < dp_ * cp_) set("shard-ranks", *zero->shard_ranks);
+  } else if (framework_is({"nemo"})) {
+    set_default("zero", 1, "NeMo's distributed optimizer");
+  } else if (framework_is({"jax", "fsdp", "torchtitan", "llm-foundry"})) {
+    set_default("zero", 3, "fully sharded, as the framework's recipes are");
+  } else if (framework_is({"megatron-2021", "ddp"})) {
+    set_default("zero", 0, "nothing was sharded then");
+  } else if (dp_ * cp_ > 1) {
+    leave("zero");
+  }
+}
+
+void Expression::recompute() {
+  std::string text;
+  if (const auto named = recompute_named(row_.recompute, out_.framework, model_.layers)) {
+    text = *named;
+    set("recompute", text);
+  } else if (framework_is({"hf", "megatron-2021"})) {
+    set_default("recompute", text = "full", "the usual choice there");
+  } else if (framework_is({"nemo", "megatron", "jax", "torchtitan", "fsdp", "ddp"})) {
+    set_default("recompute", text = "none",
+                "published recipes do not recompute unless they say so");
+  } else {
+    leave("recompute");
+  }
+  if (text.starts_with("full")) recompute_ = Recompute::full;
+  if (text == "operators") recompute_ = Recompute::operators;
+  if (text == "selective") recompute_ = Recompute::selective;
+  if (text.starts_with("full:")) {
+    recompute_share_ = std::stod(text.substr(5)) / static_cast<double>(model_.layers);
+  }
+}
+
+void Expression::sequence_parallel() {
+  if (row_.sp) {
+    set("sequence-parallel", *row_.sp && tp_ > 1 ? "true" : "false");
+  } else if (tp_ > 1) {
+    const bool later = framework_is({"nemo", "megatron", "torchtitan", "fsdp", "jax"});
+    set_default("sequence-parallel", later ? "true" : "false",
+                later ? "on in its recipes" : "not there yet");
+  }
+}
+
+std::string Expression::memory_choices() {
+  zero();
+  recompute();
+  sequence_parallel();
+  return "";
+}
+
+// Chunks of layers a stage where a row does not print them, and why.
+std::pair<std::int64_t, std::string> Expression::default_chunks() const {
+  const std::int64_t layers = (model_.layers + pp_ - 1) / pp_;  // of a stage, empty slots included
+  const std::int64_t twos = layers % 2 == 0 ? layers / 2 : 1;
+  const std::string label = words_of(row_.framework);
+  if (framework_is({"nemo"})) {
+    const bool submission = has_word(label, "release") || has_word(label, "nvidia");
+    if (submission) return {twos, "two layers a chunk, as MLPerf submissions print"};
+    if (pp_ < 4) return {1, "not interleaved"};
+    if (layers <= 12) return {layers, "one layer a chunk, as NeMo's recipes for 96 layers print"};
+    return {twos, "two layers a chunk, as NeMo's recipe for 126 layers prints"};
+  }
+  if (framework_is({"megatron", "megatron-2021"}) &&
+      (notes_say("interleav") || notes_say("vpp "))) {
+    return {twos, "two layers a chunk; interleaved, the number not printed"};
+  }
+  if (has_word(label, "meta") && tp_ > 1) return {twos, "two layers a chunk, as in the paper"};
+  if (framework_is({"torchtitan"}) && notes_say("interleaved ")) {
+    return {2, "two chunks, torchtitan's default when interleaved"};
+  }
+  return {1, "not interleaved"};
+}
+
+std::string Expression::chunks() {
+  if (row_.vpp) {
+    set("vpp", *row_.vpp);
+  } else if (pp_ > 1) {
+    const auto [chunks, why] = default_chunks();
+    if (divides_pipeline(chunks)) {
+      set_default("vpp", chunks, why);
+    } else {
+      set_default("vpp", 1, "its micro-batches do not divide into rounds of pp");
+    }
+  }
+  return "";
+}
+
+std::string Expression::kernels() {
+  if (early() && framework_is({"deepspeed", "hf"})) {
+    set_default("attention", "unfused", "fp16 stacks come from before flash attention");
+  }
+  return "";
+}
+
+void Expression::measure() {
+  if (batch_is_invented_) {
+    out_.without_throughput = "global batch not stated";
+    return;
+  }
+  auto measured =
+      measured_throughput(row_, model_, out_.gpus, global_batch_, recompute_, recompute_share_);
+  if (const double* speed = std::get_if<double>(&measured)) {
+    out_.tokens_per_s_per_gpu = *speed;
+  } else {
+    out_.without_throughput = std::get<Skip>(measured).reason;
+  }
+}
+
+}  // namespace
+
+std::variant<Expressed, Skip> express(const Measurement& row) { return Expression(row).run(); }
+
+}  // namespace orrery
