@@ -25,7 +25,7 @@ Matmul local_matmul(Matmul shape, const Op& op, std::int64_t tp, std::int64_t cp
     std::int64_t& split = op.pass == Pass::data_gradient ? shape.k : shape.n;
     split = divided(split, tp);
   } else if (op.parallel == Parallel::rows) {
-    std::int64_t& split = weight_gradient                   ? shape.m
+    std::int64_t& split = weight_gradient                  ? shape.m
                           : op.pass == Pass::data_gradient ? shape.n
                                                            : shape.k;
     split = divided(split, tp);
@@ -101,8 +101,8 @@ Bytes Local::moved(const Layer& layer, const Op& op, TensorId id) const {
   if (spans_tokens(op, id, layer)) return gathered_bytes(tensor);
   const Op& forward = op.forward ? layer.ops[op.forward] : op;
   const bool key_or_value =
-      is_attention(op.kind) && std::find(forward.reads.begin() + 1, forward.reads.end(), id) !=
-                                   forward.reads.end();
+      is_attention(op.kind) &&
+      std::find(forward.reads.begin() + 1, forward.reads.end(), id) != forward.reads.end();
   return bytes(tensor) * (key_or_value ? static_cast<double>(s_.cp) : 1.0);
 }
 

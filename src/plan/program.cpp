@@ -24,7 +24,8 @@ class Counter {
   Counter(const Program& program, const RankClass& rank_class)
       : program_(program), class_(rank_class) {
     // Blocks call only blocks before them.
-    for (const BlockId block : class_.blocks.ids()) blocks_.push_back(sum(class_.blocks[block].body));
+    for (const BlockId block : class_.blocks.ids())
+      blocks_.push_back(sum(class_.blocks[block].body));
   }
 
   Totals sum(const std::vector<Instruction>& body) const {
@@ -35,19 +36,18 @@ class Counter {
 
  private:
   void count(const Instruction& instruction, Totals& totals) const {
-    std::visit(Visitor{
-                   [&](const Compute& compute) { count(program_.kernels[compute.kernel], totals); },
-                   [&](const Collective& collective) {
-                     totals.collective += program_.comms[collective.comm].size;
-                   },
-                   [&](const Send& send) { totals.point_to_point += send.size; },
-                   [&](const Call& call) { add(totals, blocks_[call.block], 1); },
-                   [&](const Loop& loop) {
-                     add(totals, sum(loop.body), static_cast<double>(loop.count));
-                   },
-                   [](const auto&) {},
-               },
-               instruction.what);
+    std::visit(
+        Visitor{
+            [&](const Compute& compute) { count(program_.kernels[compute.kernel], totals); },
+            [&](const Collective& collective) {
+              totals.collective += program_.comms[collective.comm].size;
+            },
+            [&](const Send& send) { totals.point_to_point += send.size; },
+            [&](const Call& call) { add(totals, blocks_[call.block], 1); },
+            [&](const Loop& loop) { add(totals, sum(loop.body), static_cast<double>(loop.count)); },
+            [](const auto&) {},
+        },
+        instruction.what);
   }
 
   static void count(const Kernel& kernel, Totals& totals) {

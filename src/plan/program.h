@@ -78,9 +78,9 @@ struct Kernel {
   Pass pass;
   Shape shape;  // local
   Precision precision;
-  Bytes read, written;      // local, each operand once
-  Flop flop;                // local, what the kernel does
-  Flop model_flop;          // local, what the model needs: nothing repeated or recomputed
+  Bytes read, written;  // local, each operand once
+  Flop flop;            // local, what the kernel does
+  Flop model_flop;      // local, what the model needs: nothing repeated or recomputed
   bool recomputed = false;
 };
 
@@ -172,8 +172,8 @@ struct RankClass {
   std::int64_t stage;
   IdVector<BufferId, Buffer> buffers;
   IdVector<BlockId, Block> blocks;  // a block calls only blocks before it
-  std::vector<Instruction> step;  // one optimizer step
-  std::int32_t events = 0;        // EventIds used
+  std::vector<Instruction> step;    // one optimizer step
+  std::int32_t events = 0;          // EventIds used
 };
 
 struct Program {

@@ -18,8 +18,8 @@ struct Turn {
 
 struct LayerPasses {
   std::vector<Turn> forward;
-  std::vector<Turn> backward;        // recomputed forward operators among them
-  std::map<TensorId, double> kept;   // between the two, and which share of it
+  std::vector<Turn> backward;       // recomputed forward operators among them
+  std::map<TensorId, double> kept;  // between the two, and which share of it
 };
 
 // none: what backward operators read. selective (arXiv 2205.05198, section 5): all of that but the

@@ -41,8 +41,6 @@ bool layers_fit(std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
 
 namespace {
 
-
-
 // "2 or 4": the values nearest below and above `wrong` that are `valid`, up to `limit`.
 template <class Valid>
 std::string nearest(std::int64_t wrong, std::int64_t limit, Valid valid) {
@@ -95,18 +93,18 @@ class Rules {
   }
 
   void positive() {
-    const std::pair<const char*, std::int64_t> values[] = {
-        {"tp", s_.tp},
-        {"pp", s_.pp},
-        {"vpp", s_.vpp},
-        {"dp", s_.dp},
-        {"cp", s_.cp},
-        {"micro-batch", s_.micro_batch},
-        {"global-batch", s_.global_batch},
-        {"seq-len", s_.seq_len},
-        {"gpus", gpus_}};
+    const std::pair<const char*, std::int64_t> values[] = {{"tp", s_.tp},
+                                                           {"pp", s_.pp},
+                                                           {"vpp", s_.vpp},
+                                                           {"dp", s_.dp},
+                                                           {"cp", s_.cp},
+                                                           {"micro-batch", s_.micro_batch},
+                                                           {"global-batch", s_.global_batch},
+                                                           {"seq-len", s_.seq_len},
+                                                           {"gpus", gpus_}};
     for (const auto& [name, value] : values) {
-      if (value < 1) add("{} is {} (it must be at least 1); the nearest valid value is 1", name, value);
+      if (value < 1)
+        add("{} is {} (it must be at least 1); the nearest valid value is 1", name, value);
     }
     if (s_.shard_ranks < 0) {
       add("shard ranks are {} (0 means all replicas); the nearest valid value is 0",

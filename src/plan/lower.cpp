@@ -1,0 +1,81 @@
+#include "plan/lower.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "plan/lowering.h"
+
+namespace orrery {
+namespace {
+
+std::string text_of(const Shape& shape) {
+  if (const auto* m = std::get_if<Matmul>(&shape)) return fmt::format("{} {} {}", m->m, m->n, m->k);
+  if (const auto* a = std::get_if<Attention>(&shape)) {
+    return fmt::format("{} {} {} {} {} {} {} {}", a->batch, a->heads, a->kv_heads, a->head_dim,
+                       a->queries, a->keys, a->causal, a->window);
+  }
+  const auto& e = std::get<Elementwise>(shape);
+  return fmt::format("{} {} {}", e.rows, e.width, e.flop_per_element);
+}
+
+std::string key_of(const Kernel& k) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", k.name, static_cast<int>(k.kind),
+                     static_cast<int>(k.pass), text_of(k.shape), static_cast<int>(k.precision),
+                     k.read.value(), k.written.value(), k.flop.value(), k.recomputed);
+}
+
+}  // namespace
+
+KernelId Lowering::kernel(const Layer& layer, const Turn& turn) {
+  Kernel kernel = local.kernel(layer, turn);
+  const auto [found, is_new] = kernels.try_emplace(key_of(kernel));
+  if (is_new) found->second = program.kernels.push_back(std::move(kernel));
+  return found->second;
+}
+
+CommId Lowering::comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype) {
+  const std::string key = fmt::format("{} {} {} {}", static_cast<int>(op), static_cast<int>(kind),
+                                      size.value(), static_cast<int>(dtype));
+  const auto [found, is_new] = comms.try_emplace(key);
+  if (is_new) {
+    found->second = program.comms.push_back({op, kind, group_of(kind, strategy), size, dtype});
+  }
+  return found->second;
+}
+
+std::vector<std::vector<std::int64_t>> layer_split(std::int64_t layers, std::int64_t pp,
+                                                   std::int64_t vpp) {
+  const std::int64_t slots = pp * vpp;
+  const bool ends_count = layers % slots != 0 && layers_fit(layers, pp, vpp);
+  const std::int64_t places = ends_count ? layers + 2 : layers;
+  std::vector<std::vector<std::int64_t>> split(pp, std::vector<std::int64_t>(vpp));
+  for (std::int64_t slot = 0; slot < slots; ++slot) {
+    split[slot % pp][slot / pp] = places / slots + (slot < places % slots ? 1 : 0);
+  }
+  if (ends_count) {
+    --split.front().front();
+    --split.back().back();
+  }
+  return split;
+}
+
+Program lower(const OpGraph& graph, const Strategy& strategy, const Recipe& recipe) {
+  EXPECT(graph.batch == strategy.micro_batch && graph.seq_len == strategy.seq_len);
+  EXPECT(strategy.global_batch % (strategy.dp * strategy.micro_batch) == 0);
+  EXPECT((strategy.dp * strategy.cp) % shard_ranks(strategy) == 0);
+  Lowering lowering = {graph,
+                       strategy,
+                       recipe,
+                       Local(graph, strategy),
+                       layer_split(graph.decoders, strategy.pp, strategy.vpp),
+                       {},
+                       {},
+                       {}};
+  lowering.program.tokens = strategy.global_batch * strategy.seq_len;
+  for (std::int64_t stage = 0; stage < strategy.pp; ++stage) {
+    lowering.program.classes.push_back(lower_stage(lowering, stage));
+  }
+  return std::move(lowering.program);
+}
+
+}  // namespace orrery

@@ -1,0 +1,364 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "plan/lowering.h"
+
+namespace orrery {
+
+// --- buffers ------------------------------------------------------------------------------------
+
+BufferId StageBuffers::named(const std::string& name, MemoryTerm term, Bytes size,
+                             Precision dtype) {
+  const auto [found, is_new] = buffers_.try_emplace(name + " " + std::string(name_of(term)));
+  if (is_new) found->second = ranks_.buffers.push_back({name, term, size, dtype, {}});
+  return found->second;
+}
+
+BufferId StageBuffers::hidden() {
+  const Layer& layer = lowering_.graph.layers[lowering_.graph.decoder];
+  const Tensor& x = layer.tensors[layer.input];
+  return named("hidden", MemoryTerm::activations, lowering_.local.bytes(x), x.dtype);
+}
+
+BufferId StageBuffers::hidden_gradient() {
+  const Layer& layer = lowering_.graph.layers[lowering_.graph.decoder];
+  const Tensor& dx = layer.tensors[layer.input_gradient];
+  return named("hidden gradient", MemoryTerm::workspace, lowering_.local.bytes(dx), dx.dtype);
+}
+
+BufferId StageBuffers::of(LayerId layer_id, TensorId id, bool kept) {
+  const Layer& layer = lowering_.graph.layers[layer_id];
+  const Tensor& tensor = layer.tensors[id];
+  const bool logits = layer_id == lowering_.graph.head && tensor.split == Split::features;
+  const MemoryTerm term = logits ? MemoryTerm::logits
+                          : kept ? MemoryTerm::activations
+                                 : MemoryTerm::workspace;
+  return named(layer.name + " " + tensor.name, term, lowering_.local.bytes(tensor), tensor.dtype);
+}
+
+namespace {
+
+// Channels of what enters a chunk: activations are even, gradients odd.
+std::int32_t channel(std::int64_t chunk, bool forward) {
+  return static_cast<std::int32_t>(2 * chunk + (forward ? 0 : 1));
+}
+
+ClassId class_of(std::int64_t stage) { return ClassId(static_cast<std::uint32_t>(stage)); }
+
+// A run of equal layers of a chunk.
+struct Stretch {
+  std::int64_t first, count;
+  Recompute recompute;
+};
+
+class StageWriter {
+ public:
+  explicit StageWriter(Stage& stage)
+      : stage_(stage),
+        lowering_(stage.lowering),
+        graph_(stage.lowering.graph),
+        s_(stage.lowering.strategy) {}
+
+  void write() {
+    stage_.ranks.events = static_cast<std::int32_t>(Event::count);
+    Body step;
+    stage_.state.allocate(step);
+    const std::vector<Folded> schedule =
+        fold(steps(s_.schedule, s_.pp, s_.vpp, s_.micro_batches(), stage_.stage));
+    write_schedule(schedule, step);
+    finish(step);
+    stage_.ranks.step = step.take();
+  }
+
+ private:
+  // --- the step
+  // -----------------------------------------------------------------------------------
+  void write_schedule(const std::vector<Folded>& schedule, Body& body) {
+    for (const Folded& node : schedule) {
+      if (node.count == 1 && node.body.empty()) {
+        write_call(node.step, body);
+        continue;
+      }
+      Body inner;
+      if (node.body.empty()) {
+        write_call(node.step, inner);
+      } else {
+        write_schedule(node.body, inner);
+      }
+      body.loop({.count = node.count, .body = {}}, std::move(inner));
+    }
+  }
+
+  void write_call(Step step, Body& body) {
+    if (step.forward ? !stage_.data.gathers_once() || !gathers_at_start()
+                     : !stage_.data.reduces_once() || !lowering_.recipe.overlap_data) {
+      step.edge = false;  // like any other
+    }
+    body.call({block(step), step.forward ? Frame::open : Frame::close, step.chunk});
+  }
+
+  // Weights that the last step updated travel in the first forward pass, or else after the update.
+  bool gathers_at_start() const {
+    return lowering_.recipe.overlap_data || stage_.data.holds_gathered();
+  }
+
+  void finish(Body& body) {
+    if (stage_.data.reduces_once() && !lowering_.recipe.overlap_data) {
+      for (const LayerState& state : stage_.state.all()) reduce_all(state, body);
+    }
+    reduce_tied(body);
+    body.wait_for(Event::gradients);
+    update(body);
+    if (stage_.data.gathers_once() && !gathers_at_start()) {
+      for (const LayerState& state : stage_.state.all()) gather_all(state, body);
+    }
+  }
+
+  void reduce_all(const LayerState& state, Body& body) {
+    Body inner;
+    stage_.data.reduce(lowering_, inner, state.parameters, state.gradients, {});
+    body.loop({.count = state.count, .body = {}, .over_layers = true, .order = Order::descending},
+              std::move(inner));
+  }
+
+  void gather_all(const LayerState& state, Body& body) {
+    Body inner;
+    stage_.data.gather(lowering_, inner, state.parameters, state.weights, {}, Event::updated);
+    body.loop({.count = state.count, .body = {}, .over_layers = true}, std::move(inner));
+  }
+
+  // The copies of a tied matrix on the first and the last stage share one gradient.
+  void reduce_tied(Body& body) {
+    const bool first = stage_.stage == 0;
+    if (!graph_.tied_embeddings || s_.pp == 1 || (!first && stage_.stage != s_.pp - 1)) return;
+    const LayerId layer = first ? graph_.embedding : graph_.head;
+    const Layer& kind = graph_.layers[layer];
+    const TensorId matrix = first ? embedding_table(kind) : output_matrix(kind);
+    const double share =
+        stage_.data.shards(Zero::optimizer) ? 1 / static_cast<double>(stage_.data.shard()) : 1.0;
+    const double parameters = lowering_.local.elements(kind.tensors[matrix]) * share;
+    const CommId comm =
+        lowering_.comm(CollectiveOp::all_reduce, GroupKind::embedding,
+                       Bytes(parameters * lowering_.recipe.reduce_bytes),
+                       lowering_.recipe.reduce_bytes >= 4 ? Precision::fp32 : Precision::bf16);
+    body.on_data(comm, stage_.state.gradient(layer, gradient_of(kind, matrix)), {},
+                 Event::computed, Event::gradients);
+  }
+
+  // Adam reads the gradient and its own state, writes that state and the weight.
+  void update(Body& body) {
+    const Recipe& recipe = lowering_.recipe;
+    const std::int64_t shard = stage_.data.shards(Zero::optimizer) ? stage_.data.shard() : 1;
+    const std::int64_t parameters = (stage_.state.parameters() + shard - 1) / shard;
+    const double count = static_cast<double>(parameters);
+    body.update({parameters, Bytes(count * (recipe.optimizer_bytes + recipe.gradient_bytes)),
+                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes))});
+  }
+
+  // --- blocks
+  // -------------------------------------------------------------------------------------
+  BlockId block(const Step& step) {
+    const auto key = std::tuple(step.forward, step.chunk, step.edge);
+    const auto found = blocks_.find(key);
+    if (found != blocks_.end()) return found->second;
+    Body body;
+    step.forward ? write_forward(step, body) : write_backward(step, body);
+    const std::string name =
+        std::string(step.forward ? (step.edge ? "first " : "") : (step.edge ? "last " : "")) +
+        (step.forward ? "forward" : "backward") + " chunk " + std::to_string(step.chunk);
+    return blocks_[key] = stage_.ranks.blocks.push_back({name, body.take()});
+  }
+
+  bool at_start(std::int64_t chunk) const { return stage_.stage == 0 && chunk == 0; }
+  bool at_end(std::int64_t chunk) const { return stage_.stage == s_.pp - 1 && chunk == s_.vpp - 1; }
+
+  void write_forward(const Step& step, Body& body) {
+    if (at_start(step.chunk)) {
+      write_layer(graph_.embedding, Recompute::none, step, body);
+    } else {
+      receive(step, body);
+    }
+    for (const Stretch& stretch : stretches(step.chunk)) write_stretch(stretch, step, body);
+    if (at_end(step.chunk)) {
+      write_layer(graph_.head, Recompute::none, step, body);
+    } else {
+      send(step, body);
+    }
+  }
+
+  void write_backward(const Step& step, Body& body) {
+    if (at_end(step.chunk)) {
+      write_layer(graph_.head, Recompute::none, step, body);
+    } else {
+      receive(step, body);
+    }
+    std::vector<Stretch> backwards = stretches(step.chunk);
+    std::reverse(backwards.begin(), backwards.end());
+    for (const Stretch& stretch : backwards) write_stretch(stretch, step, body);
+    if (at_start(step.chunk)) {
+      write_layer(graph_.embedding, Recompute::none, step, body);
+    } else {
+      send(step, body);
+    }
+  }
+
+  // --- neighbours
+  // ---------------------------------------------------------------------------------
+  BufferId travelling(const Step& step) {
+    return step.forward ? stage_.buffers.hidden() : stage_.buffers.hidden_gradient();
+  }
+
+  void receive(const Step& step, Body& body) {
+    const std::int64_t from = stage_.stage + (step.forward ? -1 : 1);
+    const BufferId buffer = travelling(step);
+    body.alloc(buffer);
+    body.receive({class_of((from + s_.pp) % s_.pp), channel(step.chunk, step.forward),
+                  stage_.ranks.buffers[buffer].size, buffer});
+  }
+
+  // Forwards, the last stage's chunk goes on as the first stage's next one; backwards the reverse.
+  void send(const Step& step, Body& body) {
+    const std::int64_t direction = step.forward ? 1 : -1;
+    const std::int64_t to = stage_.stage + direction;
+    const bool wraps = to < 0 || to == s_.pp;
+    const BufferId buffer = travelling(step);
+    body.send({class_of((to + s_.pp) % s_.pp),
+               channel(step.chunk + (wraps ? direction : 0), step.forward),
+               stage_.ranks.buffers[buffer].size, buffer});
+    body.free(buffer);
+  }
+
+  // --- layers
+  // ------------------------------------------------------------------------------------- The
+  // layers of a chunk that recompute come first; a stage's are spread over its chunks.
+  std::vector<Stretch> stretches(std::int64_t chunk) const {
+    const std::vector<std::int64_t>& split = lowering_.split[stage_.stage];
+    std::int64_t first = 0, total = 0;
+    for (std::size_t i = 0; i < split.size(); ++i) {
+      if (static_cast<std::int64_t>(i) < chunk) first += split[i];
+      total += split[i];
+    }
+    const std::int64_t layers = split[chunk];
+    std::int64_t again = 0;
+    if (s_.recompute != Recompute::none) {
+      const double share = s_.recompute_share * static_cast<double>(total);
+      const auto all = static_cast<std::int64_t>(std::ceil(share - 1e-9));
+      again = std::min(layers, all * (chunk + 1) / s_.vpp - all * chunk / s_.vpp);
+    }
+    std::vector<Stretch> found;
+    if (again > 0) found.push_back({first, again, s_.recompute});
+    if (layers > again) found.push_back({first + again, layers - again, Recompute::none});
+    return found;
+  }
+
+  void write_stretch(const Stretch& stretch, const Step& step, Body& body) {
+    BufferId ahead;  // the weights of the next layer, gathered while this one computes
+    const bool gathers = step.forward ? gathers_in_forward(step) : gathers_in_backward();
+    if (stage_.data.gathers_each_pass() && gathers && lowering_.recipe.overlap_data &&
+        stretch.count > 1) {
+      const LayerState& state = *stage_.state.used_by(graph_.decoder).front();
+      const Buffer& gathered = stage_.ranks.buffers[state.gathered];
+      ahead =
+          stage_.buffers.named("prefetched weights", gathered.term, gathered.size, gathered.dtype);
+      body.alloc(ahead);
+    }
+    Body inner = body.inner();
+    write_layer(graph_.decoder, stretch.recompute, step, inner);
+    body.loop({.count = stretch.count,
+               .body = {},
+               .over_layers = true,
+               .order = step.forward ? Order::ascending : Order::descending,
+               .first = stretch.first},
+              std::move(inner));
+    if (ahead) body.free(ahead);
+  }
+
+  void write_layer(LayerId id, Recompute recompute, const Step& step, Body& body) {
+    const Layer& layer = graph_.layers[id];
+    const LayerPasses passes = passes_of(layer, recompute);
+    const bool divides_input = recompute == Recompute::full && divides_checkpoints();
+    LayerPass pass = {.layer = id,
+                      .turns = step.forward ? passes.forward : passes.backward,
+                      .kept = passes.kept,
+                      .entering = {},
+                      .leaving = {},
+                      .backward = !step.forward};
+    std::set<TensorId>& kept = step.forward ? pass.leaving : pass.entering;
+    for (const auto& [tensor, share] : passes.kept) {
+      if (share == 1) kept.insert(tensor);  // of others a copy of the part is kept
+    }
+    if (step.forward) {
+      if (divides_input) {
+        pass.leaving.erase(layer.input);
+        body.alloc(checkpoint());
+      }
+      if (layer.input) pass.entering.insert(layer.input);
+      if (layer.output) pass.leaving.insert(layer.output);
+      pass.gathers_weights = gathers_in_forward(step);
+    } else {
+      if (divides_input) restore_checkpoint(body);
+      if (layer.output_gradient) pass.entering.insert(layer.output_gradient);
+      if (layer.input_gradient) pass.leaving.insert(layer.input_gradient);
+      pass.gathers_weights = gathers_in_backward();
+      pass.reduces_gradients = step.edge;
+    }
+    write_pass(stage_, pass, body);
+  }
+
+  bool gathers_in_forward(const Step& step) const {
+    return stage_.data.gathers_each_pass() || step.edge;
+  }
+
+  bool gathers_in_backward() const {
+    return stage_.data.gathers_each_pass() && lowering_.recipe.reshard_after_forward;
+  }
+
+  // A checkpoint divided over the tensor ranks (Megatron's distribute-saved-activations).
+  bool divides_checkpoints() const {
+    return lowering_.recipe.shards_checkpoints && s_.tp > 1 && !s_.sequence_parallel;
+  }
+
+  BufferId checkpoint() {
+    const Buffer& hidden = stage_.ranks.buffers[stage_.buffers.hidden()];
+    return stage_.buffers.named("divided checkpoint", MemoryTerm::activations,
+                                hidden.size / static_cast<double>(s_.tp), hidden.dtype);
+  }
+
+  void restore_checkpoint(Body& body) {
+    const BufferId hidden = stage_.buffers.hidden();
+    const Buffer& x = stage_.ranks.buffers[hidden];
+    body.alloc(hidden);
+    body.blocking(lowering_.comm(CollectiveOp::all_gather, GroupKind::tensor, x.size, x.dtype),
+                  hidden, checkpoint());
+    body.free(checkpoint());
+  }
+
+  Stage& stage_;
+  Lowering& lowering_;
+  const OpGraph& graph_;
+  const Strategy& s_;
+  std::map<std::tuple<bool, std::int32_t, bool>, BlockId> blocks_;
+};
+
+}  // namespace
+
+RankClass lower_stage(Lowering& lowering, std::int64_t stage) {
+  const Strategy& s = lowering.strategy;
+  RankClass ranks = {.name = "stage " + std::to_string(stage),
+                     .ranks = s.tp * s.dp * s.cp,
+                     .stage = stage,
+                     .buffers = {},
+                     .blocks = {},
+                     .step = {}};
+  Stage parts = {lowering,
+                 DataParallel(s, lowering.recipe),
+                 ranks,
+                 StageState(lowering, stage, ranks),
+                 StageBuffers(lowering, ranks),
+                 stage};
+  StageWriter(parts).write();
+  return ranks;
+}
+
+}  // namespace orrery

@@ -1,0 +1,194 @@
+// What the parts of lower() share; for plan/lower*.cpp only.
+//
+// lower.cpp        stages, one after another, and how layers are split over them
+// lower_state.cpp  what a stage holds for the whole step: weights, gradients, optimizer
+// lower_body.cpp   instructions of one stretch of work, and the events that order its streams
+// lower_layer.cpp  one pass of one layer: operators, buffers' lifetimes, tensor parallelism
+// lower_stage.cpp  blocks of a chunk and the order in which a stage calls them
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/local.h"
+#include "plan/lower.h"
+#include "plan/saving.h"
+#include "plan/schedule.h"
+
+namespace orrery {
+
+// The Program being written, with equal kernels and collectives stored once.
+struct Lowering {
+  const OpGraph& graph;
+  const Strategy& strategy;
+  const Recipe& recipe;
+  Local local;
+  std::vector<std::vector<std::int64_t>> split;  // layers by stage and chunk
+  Program program;
+  std::map<std::string, KernelId> kernels;
+  std::map<std::string, CommId> comms;
+
+  KernelId kernel(const Layer& layer, const Turn& turn);
+  CommId comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype);
+};
+
+// The events of a class. One of each is enough: a wait means the latest signal before it.
+enum class Event {
+  computed,   // the last kernel before a collective or a send, and of every pass
+  reduced,    // the last collective of the tensor stream
+  started,    // an early kernel of a layer: the gather of the next one may begin
+  gathered,   // weights
+  received,   // an activation or its gradient
+  gradients,  // reduced over the data ranks
+  updated,
+  count,
+};
+inline EventId id(Event event) { return EventId(static_cast<std::uint32_t>(event)); }
+
+// A stretch of instructions under construction.
+class Body {
+ public:
+  void alloc(BufferId buffer, std::int64_t count = 1);
+  void free(BufferId buffer, std::int64_t count = 1);
+  void compute(Compute compute);
+  // A collective between the kernel before it and the one after it.
+  void blocking(CommId comm, BufferId buffer, BufferId source = {});
+  // A collective on the data stream that starts after `after`.
+  void on_data(CommId comm, BufferId buffer, BufferId source, Event after, Event signal);
+  void receive(Recv recv);
+  void send(Send send);  // of what the last kernel wrote
+  void update(Update update);
+  void call(Call call);
+  // The rest waits for `event`.
+  void wait_for(Event event);
+  // Signals `computed` from the last kernel.
+  void mark_computed();
+  // Signals `started` from the first kernel after instruction `from` that signals nothing yet.
+  void mark_started(std::size_t from);
+  std::size_t size() const { return instructions_.size(); }
+
+  // A stretch inside of this one, which waits for what this one waits for.
+  Body inner() const;
+  // Repeats it: what its end leaves to wait for, its beginning waits for too.
+  void loop(Loop shape, Body body);
+
+  std::vector<Instruction> take() { return std::move(instructions_); }
+
+ private:
+  void push(Instruction instruction) { instructions_.push_back(std::move(instruction)); }
+  std::vector<EventId> take_waits();
+
+  std::vector<Instruction> instructions_;
+  std::set<Event> waits_;  // of the next kernel or collective
+};
+
+// What a stage holds of one kind of layer for the whole step, sizes of one layer.
+struct LayerState {
+  LayerId layer;
+  std::int64_t count;  // layers
+  double parameters;   // of this rank, before ZeRO
+  BufferId weights, gradients, optimizer;
+  BufferId gathered;  // ZeRO-3: weights of all shard ranks, for one pass or for the whole step
+  BufferId bucket;    // ZeRO-2 and 3: gradients before they are scattered
+};
+
+// How gradients and weights travel between data ranks, and when.
+class DataParallel {
+ public:
+  DataParallel(const Strategy& strategy, const Recipe& recipe);
+
+  bool shards(Zero what) const { return strategy_.zero >= what && shard_ > 1; }
+  // ZeRO-3 with a pipeline and without resharding keeps what it gathered for the whole step.
+  bool holds_gathered() const;
+  bool gathers_each_pass() const { return shards(Zero::weights) && !holds_gathered(); }
+  bool gathers_once() const;           // at the start of the step (weights that the last updated)
+  bool reduces_each_backward() const;  // else once, in the last backward of each chunk
+  bool reduces_once() const { return replicas_ > 1 && !reduces_each_backward(); }
+  std::int64_t shard() const { return shard_; }
+
+  // From `source` (or in place) to `buffer`; several collectives where shards have replicas.
+  void reduce(Lowering&, Body&, double parameters, BufferId buffer, BufferId source) const;
+  void gather(Lowering&, Body&, double parameters, BufferId buffer, BufferId source,
+              Event after) const;
+
+ private:
+  const Strategy& strategy_;
+  const Recipe& recipe_;
+  std::int64_t replicas_, shard_;
+};
+
+class StageState {
+ public:
+  // Declares the buffers of `stage`.
+  StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks);
+
+  // The kinds whose parameters a layer uses: its own, and the embedding's where the head shares it.
+  std::vector<const LayerState*> used_by(LayerId layer) const;
+  BufferId weight(LayerId layer, TensorId parameter) const;
+  BufferId gradient(LayerId layer, TensorId parameter_gradient) const;
+  const std::vector<LayerState>& all() const { return states_; }
+  std::int64_t parameters() const;  // of this rank, before ZeRO
+
+  void allocate(Body& body) const;
+
+ private:
+  void add(LayerId layer, std::int64_t count);
+  void add_parts(LayerState& state, const std::vector<TensorId>& parameters);
+  bool shared_with_embedding(LayerId layer, TensorId parameter) const;
+
+  Lowering& lowering_;
+  RankClass& ranks_;
+  DataParallel data_;
+  std::vector<LayerState> states_;
+  std::map<std::pair<LayerId, TensorId>, BufferId> weights_, gradients_;
+};
+
+// The parameter that a tied head shares with the embedding: the table, the output matrix.
+TensorId embedding_table(const Layer& embedding);
+TensorId output_matrix(const Layer& head);
+TensorId gradient_of(const Layer& layer, TensorId parameter);
+
+// Buffers of activations and gradients of a stage, made when first used.
+class StageBuffers {
+ public:
+  StageBuffers(Lowering& lowering, RankClass& ranks) : lowering_(lowering), ranks_(ranks) {}
+
+  // The activation that passes from layer to layer, and its gradient.
+  BufferId hidden();
+  BufferId hidden_gradient();
+  BufferId of(LayerId layer, TensorId tensor, bool kept);
+  BufferId named(const std::string& name, MemoryTerm term, Bytes size, Precision dtype);
+
+ private:
+  Lowering& lowering_;
+  RankClass& ranks_;
+  std::map<std::string, BufferId> buffers_;
+};
+
+// One pass over one layer.
+struct LayerPass {
+  LayerId layer;
+  const std::vector<Turn>& turns;
+  const std::map<TensorId, double>& kept;
+  std::set<TensorId> entering, leaving;
+  bool backward;
+  bool gathers_weights = false;    // on the data stream, before the pass
+  bool reduces_gradients = false;  // on the data stream, after the pass
+};
+
+struct Stage {
+  Lowering& lowering;
+  DataParallel data;
+  RankClass& ranks;
+  StageState state;
+  StageBuffers buffers;
+  std::int64_t stage;
+};
+
+void write_pass(Stage& stage, const LayerPass& pass, Body& body);
+RankClass lower_stage(Lowering& lowering, std::int64_t stage);
+
+}  // namespace orrery
