@@ -23,7 +23,7 @@ template <class E>
 using Choices = std::vector<std::pair<std::string_view, E>>;
 
 const Choices<AttentionKernel> attention_kernels = {{"flash", AttentionKernel::flash},
-                                                    {"early_flash", AttentionKernel::early_flash},
+                                                    {"early-flash", AttentionKernel::early_flash},
                                                     {"unfused", AttentionKernel::unfused}};
 
 std::string_view name_of(AttentionKernel kernel) {

@@ -118,6 +118,15 @@ Totals job_totals(const Program& program) {
   return sum;
 }
 
+// Large jobs lose time to what no single rank shows: jitter, stragglers, congestion. The framework's
+// `growth` is that share of the step, for each doubling of nodes.
+void add_growth(const Scenario& scenario, Answer& answer) {
+  const double nodes = static_cast<double>(scenario.cluster.nodes());
+  const Seconds lost = scenario.framework.growth.value() * std::log2(nodes) * answer.step;
+  answer.time.overhead += lost;
+  answer.step += lost;
+}
+
 void rate(const Scenario& scenario, const Program& program, Answer& answer) {
   const double gpus = static_cast<double>(scenario.cluster.gpus);
   const double tokens = static_cast<double>(program.tokens);
@@ -199,6 +208,7 @@ Answer answer_of(const Scenario& scenario, const EvidenceTable& table, bool look
   answer.priced = true;
   answer.step = timing.step;
   answer.time = timing.breakdown;
+  add_growth(scenario, answer);
   const ClassId slowest = busiest(timing);
   answer.work = totals(program, program.classes[slowest]);
   answer.kernels = kernel_shares(program, prices, slowest);

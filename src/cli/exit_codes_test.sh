@@ -1,0 +1,76 @@
+#!/bin/bash
+# Runs the program as a user would and checks exit codes and the words on stderr.
+# usage: exit_codes_test.sh ORRERY
+set -u
+orrery=${1:?usage: exit_codes_test.sh ORRERY}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+# expect CODE WORDS ARGUMENTS...: the exit code, and WORDS within the one line on stderr.
+expect() {
+  local code=$1 words=$2
+  shift 2
+  "$orrery" "$@" >"$folder/out" 2>"$folder/err"
+  local got=$?
+  if [[ $got -ne $code ]]; then
+    echo "orrery $*: exit code $got, not $code: $(cat "$folder/err")"
+    failures=$((failures + 1))
+  elif [[ -n $words && ($(wc -l <"$folder/err") -ne 1 || $(cat "$folder/err") != orrery:*"$words"*) ]]; then
+    echo "orrery $*: stderr is not one line with '$words': $(cat "$folder/err")"
+    failures=$((failures + 1))
+  elif [[ -z $words && -s $folder/err ]]; then
+    echo "orrery $*: said on stderr: $(cat "$folder/err")"
+    failures=$((failures + 1))
+  fi
+}
+
+job=(--gpu h100-sxm --gpus 8 --global-batch 64)
+expect 0 "" version
+expect 0 "" --help
+expect 0 "" predict --help
+expect 0 "" catalog
+expect 0 "" catalog h100
+expect 0 "" catalog h100 --json
+expect 0 "" predict --model llama-3.1-8b "${job[@]}" --tp 2
+expect 0 "" predict --model llama-3.1-8b "${job[@]}" --tp 2 --json
+expect 0 "" predict --model llama-3.1-8b "${job[@]}" --tp 2 --explain
+expect 1 "" predict --model llama-3.1-405b "${job[@]}" --tp 8
+expect 1 "" predict --model llama-3.1-405b "${job[@]}" --tp 8 --json
+expect 1 "" predict --model llama-3.1-8b "${job[@]}" --tp 3 --dp 2
+expect 1 "" plan --model llama-3.1-405b "${job[@]}"
+expect 2 "no verb is given"
+expect 2 'did you mean "predict"?' predicr
+expect 2 'did you mean "--model"?' predict --modle llama-3.1-8b
+expect 2 "no model is given" predict --gpu h100
+expect 2 'did you mean "h100-sxm"?' predict --model llama-3.1-8b --gpu h100-sxn
+expect 2 "is not a whole number" predict --model llama-3.1-8b "${job[@]}" --tp two
+expect 2 "not modelled yet" predict --model llama-3.1-8b "${job[@]}" --ep 8
+expect 2 "no/such/config.json" predict --model no/such/config.json "${job[@]}"
+expect 2 "no-such.yaml" predict no-such.yaml
+expect 2 "no-such-thing" catalog no-such-thing
+
+printf 'model: llama-3.1-8b\ngpu: h100-sxm\ngpus: 8\nglobal-batch: 64\ntp: 2\n' >"$folder/job.yaml"
+expect 0 "" predict "$folder/job.yaml"
+expect 0 "" predict "$folder/job.yaml" --tp 4
+printf 'model: llama-3.1-8b\ngpus_per_node: 8\n' >"$folder/wrong.yaml"
+expect 2 'did you mean "gpus-per-node"?' predict "$folder/wrong.yaml"
+
+# The same job as flags and as a file.
+"$orrery" predict "$folder/job.yaml" --json >"$folder/file.json"
+"$orrery" predict --model llama-3.1-8b "${job[@]}" --tp 2 --json >"$folder/flags.json"
+cmp -s "$folder/file.json" "$folder/flags.json" || {
+  echo "flags and file differ"
+  failures=$((failures + 1))
+}
+
+# A full disk is a failure while running.
+if [[ -w /dev/full ]]; then
+  "$orrery" version >/dev/full 2>"$folder/err"
+  [[ $? -eq 3 && $(cat "$folder/err") == "orrery: cannot write to standard output"* ]] || {
+    echo "a full disk went unnoticed: $(cat "$folder/err")"
+    failures=$((failures + 1))
+  }
+fi
+
+exit $((failures > 0))

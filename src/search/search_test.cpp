@@ -1,0 +1,82 @@
+#include "search/search.h"
+
+#include <gmock/gmock.h>
+
+namespace orrery {
+namespace {
+
+using testing::HasSubstr;
+
+const Catalog& catalog() {
+  static const Catalog all = Catalog::load(default_data_dir());
+  return all;
+}
+
+Request asking(std::map<std::string, std::string> values) {
+  values.insert({{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"gpus", "8"},
+                 {"global-batch", "64"}});
+  return Request{.values = values, .architecture = {}, .place = "test"};
+}
+
+Found found_for(const Request& request, unsigned threads = 2) {
+  const Scenario scenario = resolve(request, catalog());
+  return search(scenario, space_of(request, scenario), {}, {.threads = threads});
+}
+
+TEST(Search, BestComesFirstAndFits) {
+  const Found found = found_for(asking({}));
+  ASSERT_GE(found.best.size(), 2u);
+  for (std::size_t i = 0; i < found.best.size(); ++i) {
+    EXPECT_TRUE(found.best[i].answer.feasible);
+    EXPECT_EQ(found.best[i].lost.empty(), i == 0);
+    if (i > 0) EXPECT_GE(found.best[i].answer.step, found.best[i - 1].answer.step);
+  }
+}
+
+TEST(Search, CountsEverythingItLookedAt) {
+  const Request request = asking({});
+  const Scenario scenario = resolve(request, catalog());
+  std::int64_t all = 0;
+  for (const Ladder& ladder : candidates(space_of(request, scenario), scenario)) {
+    all += static_cast<std::int64_t>(ladder.size());
+  }
+  EXPECT_EQ(found_for(request).searched, all);
+}
+
+TEST(Search, WhatIsGivenStays) {
+  for (const Candidate& candidate : found_for(asking({{"tp", "2"}, {"micro-batch", "2"}})).best) {
+    EXPECT_EQ(candidate.scenario.strategy.tp, 2);
+    EXPECT_EQ(candidate.scenario.strategy.micro_batch, 2);
+  }
+}
+
+TEST(Search, TheSameForAnyNumberOfThreads) {
+  const Request request = asking({});
+  const Found one = found_for(request, 1);
+  const Found three = found_for(request, 3);
+  ASSERT_EQ(one.best.size(), three.best.size());
+  for (std::size_t i = 0; i < one.best.size(); ++i) {
+    EXPECT_EQ(to_json(one.best[i].scenario, one.best[i].answer),
+              to_json(three.best[i].scenario, three.best[i].answer));
+  }
+  EXPECT_EQ(one.pruned, three.pruned);
+}
+
+TEST(Search, SaysWhatIsNearestWhereNothingFits) {
+  const Found found = found_for(asking({{"model", "llama-3.1-405b"}}));
+  EXPECT_TRUE(found.best.empty());
+  ASSERT_TRUE(found.nearest_miss.has_value());
+  EXPECT_THAT(found.nearest_miss->answer.reason, HasSubstr("GiB"));
+}
+
+TEST(Search, NamesTheLargestDifference) {
+  Answer best, other;
+  best.step = Seconds(10);
+  best.time.bubble = Seconds(1);
+  other.time.bubble = Seconds(1.31);
+  EXPECT_EQ(why_slower(best, other), "+3.1 % pipeline bubble");
+  EXPECT_EQ(why_slower(best, best), "as fast");
+}
+
+}  // namespace
+}  // namespace orrery
