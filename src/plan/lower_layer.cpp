@@ -62,6 +62,7 @@ class PassWriter {
       }
       if (is_attention(used)) last_attention_[is_gradient(used)] = i;
     }
+    if (pass_.backward) hold_logits();
   }
 
   void write_turn() {
@@ -81,7 +82,7 @@ class PassWriter {
     release_unused();
   }
 
-  // --- operands ---------------------------------------------------------------------------------
+  // --- operands --------------------------------------------------------------------------------
   BufferId buffer(TensorId id) {
     if (id == layer_.input || id == layer_.output) return stage_.buffers.hidden();
     if (id == layer_.input_gradient || id == layer_.output_gradient) {
@@ -152,6 +153,9 @@ class PassWriter {
     }
     std::vector<TensorId> done;
     for (const TensorId id : alive_) {
+      const bool copied = pass_.backward && is_logits(id) && pass_.kept.count(id) &&
+                          !lowering_.recipe.fused_cross_entropy;
+      if (copied && last_use_[id] == turn_) body_.free(loss_copy(id));
       if (last_use_[id] == turn_ && !pass_.leaving.count(id)) done.push_back(id);
     }
     for (const TensorId id : done) release(id);
@@ -174,7 +178,7 @@ class PassWriter {
                                 tensor(id).dtype);
   }
 
-  // --- tensor and context parallelism -----------------------------------------------------------
+  // --- tensor and context parallelism ----------------------------------------------------------
   CommId tensor_comm(CollectiveOp collective, TensorId id) {
     return lowering_.comm(collective, GroupKind::tensor, lowering_.local.gathered_bytes(tensor(id)),
                           tensor(id).dtype);
@@ -226,12 +230,28 @@ class PassWriter {
     body_.free(keys_and_values("(gathered)"));
   }
 
-  // --- the loss
-  // ----------------------------------------------------------------------------------- Unfused
-  // cross-entropy holds 6 more bytes a logit from its forward to its backward kernel.
-  BufferId loss_copy() {
-    const double logits = lowering_.local.elements(tensor(op().reads[0]));
-    return stage_.buffers.named("cross-entropy copies", MemoryTerm::logits, Bytes(6 * logits),
+  // --- the loss --------------------------------------------------------------------------------
+  bool is_logits(TensorId id) const {
+    return pass_.layer == lowering_.graph.head && !parameter(id) &&
+           tensor(id).split == Split::features;
+  }
+
+  // Logits and their gradient stay until the head's gradients are done: Megatron's last stage holds
+  // 4 bytes a logit beside the gradient of its output matrix.
+  void hold_logits() {
+    std::size_t last = 0;
+    for (const auto& [id, use] : last_use_) {
+      if (is_logits(id)) last = std::max(last, use);
+    }
+    for (auto& [id, use] : last_use_) {
+      if (is_logits(id)) use = last;
+    }
+  }
+
+  // Unfused cross-entropy holds 6 more bytes a logit as long as the logits.
+  BufferId loss_copy(TensorId logits) {
+    return stage_.buffers.named("cross-entropy copies", MemoryTerm::logits,
+                                Bytes(6 * lowering_.local.elements(tensor(logits))),
                                 Precision::fp32);
   }
 
@@ -250,10 +270,8 @@ class PassWriter {
 
   // What a kernel needs beside its operands; none or a buffer to free after it.
   BufferId begin_extra() {
-    if (op().kind == OpKind::cross_entropy && !lowering_.recipe.fused_cross_entropy) {
-      if (is_gradient(op())) return loss_copy();
-      body_.alloc(loss_copy());
-    }
+    const bool loss = op().kind == OpKind::cross_entropy && !is_gradient(op());
+    if (loss && !lowering_.recipe.fused_cross_entropy) body_.alloc(loss_copy(op().reads[0]));
     if (!writes_output_matrix()) return {};
     body_.alloc(head_gradient());
     return head_gradient();
@@ -272,11 +290,14 @@ class PassWriter {
         static_cast<double>(lowering_.graph.tokens()) / static_cast<double>(strategy_.cp);
     const CommId comm = lowering_.comm(CollectiveOp::all_reduce, GroupKind::tensor,
                                        Bytes(4 * tokens), Precision::fp32);
-    for (int i = 0; i < 3; ++i) body_.blocking(comm, buffer(op().writes[0]));
+    const BufferId statistics = stage_.buffers.named(
+        "cross-entropy statistics", MemoryTerm::workspace, Bytes(4 * tokens), Precision::fp32);
+    body_.alloc(statistics);
+    for (int i = 0; i < 3; ++i) body_.blocking(comm, statistics);
+    body_.free(statistics);
   }
 
-  // --- data parallelism
-  // ---------------------------------------------------------------------------
+  // --- data parallelism ------------------------------------------------------------------------
   void gather_weights() {
     if (!pass_.gathers_weights) return;
     const bool each_pass = stage_.data.gathers_each_pass();

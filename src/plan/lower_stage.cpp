@@ -6,11 +6,16 @@
 
 namespace orrery {
 
-// --- buffers ------------------------------------------------------------------------------------
+// --- buffers -----------------------------------------------------------------------------------
 
 BufferId StageBuffers::named(const std::string& name, MemoryTerm term, Bytes size,
                              Precision dtype) {
-  const auto [found, is_new] = buffers_.try_emplace(name + " " + std::string(name_of(term)));
+  return made(name + " " + std::string(name_of(term)), name, term, size, dtype);
+}
+
+BufferId StageBuffers::made(const std::string& key, const std::string& name, MemoryTerm term,
+                            Bytes size, Precision dtype) {
+  const auto [found, is_new] = buffers_.try_emplace(key);
   if (is_new) found->second = ranks_.buffers.push_back({name, term, size, dtype, {}});
   return found->second;
 }
@@ -34,7 +39,11 @@ BufferId StageBuffers::of(LayerId layer_id, TensorId id, bool kept) {
   const MemoryTerm term = logits ? MemoryTerm::logits
                           : kept ? MemoryTerm::activations
                                  : MemoryTerm::workspace;
-  return named(layer.name + " " + tensor.name, term, lowering_.local.bytes(tensor), tensor.dtype);
+  // Two gradients of one tensor share its name.
+  const std::string key = std::to_string(layer_id.index()) + " " + std::to_string(id.index()) +
+                          " " + std::string(name_of(term));
+  return made(key, layer.name + " " + tensor.name, term, lowering_.local.bytes(tensor),
+              tensor.dtype);
 }
 
 namespace {
@@ -72,8 +81,7 @@ class StageWriter {
   }
 
  private:
-  // --- the step
-  // -----------------------------------------------------------------------------------
+  // --- the step --------------------------------------------------------------------------------
   void write_schedule(const std::vector<Folded>& schedule, Body& body) {
     for (const Folded& node : schedule) {
       if (node.count == 1 && node.body.empty()) {
@@ -142,8 +150,8 @@ class StageWriter {
         lowering_.comm(CollectiveOp::all_reduce, GroupKind::embedding,
                        Bytes(parameters * lowering_.recipe.reduce_bytes),
                        lowering_.recipe.reduce_bytes >= 4 ? Precision::fp32 : Precision::bf16);
-    body.on_data(comm, stage_.state.gradient(layer, gradient_of(kind, matrix)), {},
-                 Event::computed, Event::gradients);
+    body.on_data(comm, stage_.state.gradient(layer, gradient_of(kind, matrix)), {}, Event::computed,
+                 Event::gradients);
   }
 
   // Adam reads the gradient and its own state, writes that state and the weight.
@@ -156,8 +164,7 @@ class StageWriter {
                  Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes))});
   }
 
-  // --- blocks
-  // -------------------------------------------------------------------------------------
+  // --- blocks ----------------------------------------------------------------------------------
   BlockId block(const Step& step) {
     const auto key = std::tuple(step.forward, step.chunk, step.edge);
     const auto found = blocks_.find(key);
@@ -203,8 +210,7 @@ class StageWriter {
     }
   }
 
-  // --- neighbours
-  // ---------------------------------------------------------------------------------
+  // --- neighbours ------------------------------------------------------------------------------
   BufferId travelling(const Step& step) {
     return step.forward ? stage_.buffers.hidden() : stage_.buffers.hidden_gradient();
   }
@@ -229,9 +235,8 @@ class StageWriter {
     body.free(buffer);
   }
 
-  // --- layers
-  // ------------------------------------------------------------------------------------- The
-  // layers of a chunk that recompute come first; a stage's are spread over its chunks.
+  // --- layers ----------------------------------------------------------------------------------
+  // The layers of a chunk that recompute come first; a stage's are spread over its chunks.
   std::vector<Stretch> stretches(std::int64_t chunk) const {
     const std::vector<std::int64_t>& split = lowering_.split[stage_.stage];
     std::int64_t first = 0, total = 0;
@@ -241,10 +246,10 @@ class StageWriter {
     }
     const std::int64_t layers = split[chunk];
     std::int64_t again = 0;
-    if (s_.recompute != Recompute::none) {
+    if (s_.recompute != Recompute::none && layers > 0) {
       const double share = s_.recompute_share * static_cast<double>(total);
       const auto all = static_cast<std::int64_t>(std::ceil(share - 1e-9));
-      again = std::min(layers, all * (chunk + 1) / s_.vpp - all * chunk / s_.vpp);
+      again = all * (first + layers) / total - all * first / total;
     }
     std::vector<Stretch> found;
     if (again > 0) found.push_back({first, again, s_.recompute});

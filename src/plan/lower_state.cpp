@@ -53,8 +53,7 @@ TensorId gradient_of(const Layer& layer, TensorId parameter) {
     const Op& op = layer.ops[id];
     if (!op.forward) continue;
     const auto gradients = with_role(layer, op.writes, TensorRole::parameter_gradient);
-    const auto parameters =
-        with_role(layer, layer.ops[op.forward].reads, TensorRole::parameter);
+    const auto parameters = with_role(layer, layer.ops[op.forward].reads, TensorRole::parameter);
     if (gradients.empty()) continue;
     EXPECT(gradients.size() == parameters.size());
     const auto found = std::find(parameters.begin(), parameters.end(), parameter);
@@ -64,7 +63,7 @@ TensorId gradient_of(const Layer& layer, TensorId parameter) {
   return {};
 }
 
-// --- data parallelism ---------------------------------------------------------------------------
+// --- data parallelism --------------------------------------------------------------------------
 
 DataParallel::DataParallel(const Strategy& strategy, const Recipe& recipe)
     : strategy_(strategy),
@@ -107,7 +106,7 @@ void DataParallel::gather(Lowering& lowering, Body& body, double parameters, Buf
   body.on_data(comm, buffer, source, after, Event::gathered);
 }
 
-// --- what a stage holds -------------------------------------------------------------------------
+// --- what a stage holds ------------------------------------------------------------------------
 
 StageState::StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks)
     : lowering_(lowering), ranks_(ranks), data_(lowering.strategy, lowering.recipe) {

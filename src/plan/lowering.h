@@ -163,6 +163,9 @@ class StageBuffers {
   BufferId named(const std::string& name, MemoryTerm term, Bytes size, Precision dtype);
 
  private:
+  BufferId made(const std::string& key, const std::string& name, MemoryTerm term, Bytes size,
+                Precision dtype);
+
   Lowering& lowering_;
   RankClass& ranks_;
   std::map<std::string, BufferId> buffers_;

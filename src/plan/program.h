@@ -95,7 +95,7 @@ struct Comm {
   Precision dtype;
 };
 
-// --- instructions -------------------------------------------------------------------------------
+// --- instructions ------------------------------------------------------------------------------
 struct Compute {
   KernelId kernel;
   std::vector<BufferId> reads, writes;

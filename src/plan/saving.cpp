@@ -72,7 +72,7 @@ LayerPasses drop_attention_core(const Layer& layer) {
   return passes;
 }
 
-// --- torchtitan's selective(op) -----------------------------------------------------------------
+// --- torchtitan's selective(op) ----------------------------------------------------------------
 
 // Whether a matmul's single output is two fused projections: a gated activation halves its width.
 bool fused_pair(const Layer& layer, const Op& matmul) {

@@ -36,7 +36,7 @@ std::string_view name_of(Recompute recompute) {
 bool layers_fit(std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
   const std::int64_t slots = pp * vpp;
   if (layers % slots == 0) return true;
-  return pp > 1 && (layers + 2) % slots == 0 && (layers + 2) / slots > 1;
+  return pp > 1 && (layers + 2) % slots == 0;
 }
 
 namespace {
@@ -169,7 +169,9 @@ class Rules {
     const auto fits = [&](std::int64_t pp) { return layers_fit(model_.layers, pp, s_.vpp); };
     const std::string hint = "pp: " + nearest(s_.pp, model_.layers, fits);
     if (model_.layers < slots && !fits(s_.pp)) {
-      add("{} layers are fewer than pp x vpp = {} x {} = {} (every chunk holds a layer); {}",
+      add("{} layers are fewer than pp x vpp = {} x {} = {} (every chunk between embedding and "
+          "head "
+          "holds a layer); {}",
           model_.layers, s_.pp, s_.vpp, slots, hint);
     } else if (!fits(s_.pp)) {
       add("{} layers (or {} with embedding and head as one each) do not divide by pp x vpp = {} x "

@@ -42,7 +42,8 @@ std::string_view name_of(Schedule);
 std::string_view name_of(Recompute);
 
 // Whether whole layers divide evenly over pp x vpp chunks, alone or with the embedding and the head
-// taking the place of one layer each (Llama 3 405B: 126 layers in 128 places).
+// taking the place of one layer each (Llama 3 405B: 126 layers in 128 places; arXiv 2407.21783,
+// section 3.3.2).
 bool layers_fit(std::int64_t layers, std::int64_t pp, std::int64_t vpp);
 
 // Every rule that `strategy` breaks on `gpus` GPUs, each with the nearest values that keep it;

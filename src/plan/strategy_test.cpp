@@ -67,9 +67,10 @@ TEST(Strategy, LayersFillTheirPlaces) {
   s.pp = 5;
   EXPECT_THAT(broken_rules(s, a, 20),
               ElementsAre(HasSubstr("pp: the nearest valid values are 4 and 6")));
-  a.layers = 2, s.pp = 4;
-  EXPECT_THAT(broken_rules(s, a, 16), ElementsAre(HasSubstr("2 layers are fewer than pp x vpp")));
-  EXPECT_FALSE(layers_fit(2, 4, 1));  // no stage without a layer
+  a.layers = 3, s.pp = 4;
+  EXPECT_THAT(broken_rules(s, a, 16), ElementsAre(HasSubstr("3 layers are fewer than pp x vpp")));
+  EXPECT_TRUE(layers_fit(2, 4, 1));  // the outer stages hold embedding and head alone
+  EXPECT_FALSE(layers_fit(2, 1, 4));
 }
 
 TEST(Strategy, InterleavingNeedsStagesAndWholeRounds) {
