@@ -73,7 +73,8 @@ class Dimensions {
   Dimensions(const Measurement& row, const std::string& framework, Defaults& defaults)
       : row_(row), framework_(framework), defaults_(defaults) {}
 
-  std::variant<Architecture, Skip> read(std::int64_t tp) {
+  std::variant<Architecture, Skip> read(std::int64_t tp, std::int64_t stages) {
+    stages_ = stages;
     if (std::string reason = reason_not_dense_decoder(row_); !reason.empty()) return Skip{reason};
     const auto activation = activation_named(row_.mlp);
     if (!activation) return Skip{"the feed-forward kind " + row_.mlp + " is not known"};
@@ -102,10 +103,12 @@ class Dimensions {
     if (row_.layers) return model_.layers = *row_.layers, "";
     if (!row_.params_b) return "dimensions not stated";
     const double hidden = static_cast<double>(model_.hidden);
-    const double layers = std::round(*row_.params_b * 1e9 / (12 * hidden * hidden));
-    if (layers < 1 || layers > 10'000) return "params_b and hidden do not belong together";
+    const double stages = static_cast<double>(stages_);
+    const double exact = *row_.params_b * 1e9 / (12 * hidden * hidden);
+    const double layers = std::max(1.0, std::round(exact / stages)) * stages;
+    if (exact < 0.5 || layers > 10'000) return "params_b and hidden do not belong together";
     model_.layers = static_cast<std::int64_t>(layers);
-    assume("layers", model_.layers, "from params_b / 12 h^2");
+    assume("layers", model_.layers, "params_b / 12 h^2, a multiple of pp");
     return "";
   }
 
@@ -155,14 +158,15 @@ class Dimensions {
   const std::string& framework_;
   Defaults& defaults_;
   Architecture model_;
+  std::int64_t stages_ = 1;
 };
 
 }  // namespace
 
 std::variant<Architecture, Skip> architecture_of(const Measurement& row,
                                                  const std::string& framework, std::int64_t tp,
-                                                 Defaults& defaults) {
-  return Dimensions(row, framework, defaults).read(tp);
+                                                 std::int64_t pp, Defaults& defaults) {
+  return Dimensions(row, framework, defaults).read(tp, pp);
 }
 
 }  // namespace orrery

@@ -15,7 +15,7 @@ struct Skip {
   std::string reason;
 };
 
-/// "layers = 82 (from params_b / 12 h^2)", one for each value that a row leaves out.
+/// "layers = 81 (params_b / 12 h^2, a multiple of pp)", one for each value that a row leaves out.
 using Defaults = std::vector<std::string>;
 
 /// A dense decoder, or why the row describes none. Fills in, and says so in `defaults`: layers from
@@ -24,6 +24,6 @@ using Defaults = std::vector<std::string>;
 /// in.
 std::variant<Architecture, Skip> architecture_of(const Measurement& row,
                                                  const std::string& framework, std::int64_t tp,
-                                                 Defaults& defaults);
+                                                 std::int64_t pp, Defaults& defaults);
 
 }  // namespace orrery

@@ -173,8 +173,12 @@ std::string Expression::precision() {
   const std::string words = words_of(row_.precision);
   set("precision", words.substr(1, words.find(' ', 1) - 1));
   const bool core = has_word(words_of(row_.framework), "core");
-  if (framework_is({"megatron"}) && early() && !core)
+  if (framework_is({"megatron"}) && early() && !core) {
     set("framework", out_.framework = "megatron-2021");
+  }
+  if (framework_is({"megatron"}) && notes_say("tp comm overlap ")) {
+    set_default("framework", out_.framework = "nemo", "overlaps tensor parallelism as NeMo does");
+  }
   return "";
 }
 
@@ -211,7 +215,7 @@ std::string Expression::layout() {
 }
 
 std::string Expression::model() {
-  auto described = architecture_of(row_, out_.framework, tp_, out_.defaults);
+  auto described = architecture_of(row_, out_.framework, tp_, pp_, out_.defaults);
   if (const Skip* skip = std::get_if<Skip>(&described)) return skip->reason;
   model_ = std::get<Architecture>(std::move(described));
   set("seq-len", *row_.seq_len);
@@ -326,18 +330,18 @@ std::string Expression::memory_choices() {
 // Chunks of layers a stage where a row does not print them, and why.
 std::pair<std::int64_t, std::string> Expression::default_chunks() const {
   const std::int64_t layers = (model_.layers + pp_ - 1) / pp_;  // of a stage, empty slots included
-  const std::int64_t twos = layers % 2 == 0 ? layers / 2 : 1;
+  const std::int64_t twos = layers % 2 == 0 ? layers / 2 : layers;  // one each where odd
   const std::string label = words_of(row_.framework);
+  if (has_word(label, "megatron") && !framework_is({"megatron-deepspeed"}) &&
+      (notes_say("interleav") || notes_say("vpp "))) {
+    return {twos, "two layers a chunk; interleaved, the number not printed"};
+  }
   if (framework_is({"nemo"})) {
     const bool submission = has_word(label, "release") || has_word(label, "nvidia");
     if (submission) return {twos, "two layers a chunk, as MLPerf submissions print"};
     if (pp_ < 4) return {1, "not interleaved"};
     if (layers <= 12) return {layers, "one layer a chunk, as NeMo's recipes for 96 layers print"};
     return {twos, "two layers a chunk, as NeMo's recipe for 126 layers prints"};
-  }
-  if (framework_is({"megatron", "megatron-2021"}) &&
-      (notes_say("interleav") || notes_say("vpp "))) {
-    return {twos, "two layers a chunk; interleaved, the number not printed"};
   }
   if (has_word(label, "meta") && tp_ > 1) return {twos, "two layers a chunk, as in the paper"};
   if (framework_is({"torchtitan"}) && notes_say("interleaved ")) {
