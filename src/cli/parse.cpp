@@ -34,8 +34,10 @@ struct Flags {
     if (verb.asks) {
       for (const RequestKey& key : request_keys()) {
         const std::string name = add(key.name);
-        keys[std::string(key.name)] =
+        CLI::Option* option =
             key.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name);
+        keys[std::string(key.name)] =
+            option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
       }
     }
     for (const Switch& own : verb.switches) add_switch(own.name);
@@ -59,9 +61,9 @@ void read(Flags& flags, std::vector<std::string> arguments) {
   try {
     flags.app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    std::string words = error.what();
-    std::replace(words.begin(), words.end(), '\n', ' ');
-    throw InputError(words, "", "see --help");
+    // "--tp: 1 required TEXT missing": nothing else is left for CLI11 to refuse.
+    const std::string words = error.what();
+    throw InputError("the flag needs a value", "", "see --help", words.substr(0, words.find(':')));
   }
 }
 
@@ -77,7 +79,15 @@ void refuse_unknown(const std::vector<std::string>& extras, const Flags& flags) 
 Request request_of(const Flags& flags, std::vector<std::string>& files) {
   Request typed{.values = {}, .architecture = std::nullopt, .place = std::string(command_line)};
   for (const auto& [key, option] : flags.keys) {
-    if (option->count() > 0) typed.values[key] = option->results().back();
+    if (option->count() == 0) continue;
+    const std::vector<std::string>& values = option->results();
+    const std::string place = "--" + key;
+    if (values.size() > 1) throw InputError("the flag is given twice", "", "keep one", place);
+    if (values.front().starts_with("--")) {
+      throw InputError("the flag needs a value", "the next word is another flag", "see --help",
+                       place);
+    }
+    typed.values[key] = values.front();
   }
   if (files.empty()) return typed;
   const std::string file = files.front();

@@ -47,8 +47,12 @@ TEST(Parse, UnknownVerbsAndFlagsHaveNearMisses) {
 }
 
 TEST(Parse, AFlagNeedsItsValueOnce) {
-  EXPECT_THAT(message_of({"predict", "--tp"}), HasSubstr("--tp"));
-  EXPECT_THAT(message_of({"predict", "--tp", "1", "--tp", "2"}), HasSubstr("--tp"));
+  EXPECT_EQ(message_of({"predict", "--tp"}), "--tp: the flag needs a value; see --help");
+  EXPECT_EQ(message_of({"predict", "--tp", "--pp", "4"}),
+            "--tp: the flag needs a value (the next word is another flag); see --help");
+  EXPECT_EQ(message_of({"predict", "--tp", "1", "--tp", "2"}),
+            "--tp: the flag is given twice; keep one");
+  EXPECT_EQ(parse({"predict", "--tp", "-3"}).command.request.values.at("tp"), "-3");
 }
 
 TEST(Parse, HelpOfEveryVerbHasAnExample) {

@@ -1,5 +1,6 @@
 #include "validate/validate.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "cli/command.h"
@@ -14,8 +15,11 @@ namespace {
 void print(std::ostream& out, const TextTable& text, const Style& style) {
   Table table;
   table.indent = "  ";
-  for (const std::string& column : text.columns) {
-    table.columns.push_back({column, table.columns.empty() ? Align::left : Align::right});
+  for (std::size_t i = 0; i < text.columns.size(); ++i) {
+    const bool numbers = std::all_of(text.rows.begin(), text.rows.end(), [&](const auto& row) {
+      return row[i].find_first_not_of("0123456789.,%+- ") == std::string::npos;
+    });
+    table.columns.push_back({text.columns[i], numbers ? Align::right : Align::left});
   }
   table.rows = text.rows;
   out << style.bold(text.title) << '\n';

@@ -54,8 +54,8 @@ using Rows = std::vector<std::vector<std::string>>;
 void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
   if (!answer.run_time) return;
   const double steps = *answer.run_time / answer.step;
-  std::string text = fmt::format("{} for {:.3g} tokens, {:.3g} MWh", duration(*answer.run_time),
-                                 scenario.tokens->value(),
+  std::string text = fmt::format("{} for {:.3g} B tokens, {:.3g} MWh", duration(*answer.run_time),
+                                 scenario.tokens->value() / 1e9,
                                  steps * (answer.step_energy / 1_kWh) / 1000);
   if (answer.run_cost) text += ", " + usd(*answer.run_cost);
   rows.push_back({"whole run", text});
@@ -64,8 +64,8 @@ void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
 Table summary(const Scenario& scenario, const Answer& answer) {
   Table table{.columns = {{""}, {""}}, .rows = {}, .indent = "  "};
   table.rows = {
-      {"step time", fmt::format("{}  ({} to {}; {})", to_text(answer.step),
-                                to_text(answer.band.low), to_text(answer.band.high),
+      {"step time", fmt::format("{}  ({} to {}; {})", step_text(answer.step),
+                                step_text(answer.band.low), step_text(answer.band.high),
                                 evidence_text(answer.evidence))},
       {"throughput", fmt::format("{} tokens/s, {} a GPU", grouped(answer.tokens_per_s),
                                  grouped(answer.tokens_per_s_per_gpu))},
@@ -100,7 +100,7 @@ Table time_table(const Answer& answer) {
       {"overhead", time.overhead}};
   for (const auto& [name, taken] : terms) {
     const double share = taken / answer.step;
-    table.rows.push_back({name, to_text(taken), percent(share), bar(share)});
+    table.rows.push_back({name, step_text(taken), percent(share), bar(share)});
   }
   return table;
 }

@@ -8,6 +8,11 @@ namespace {
 std::string plain(const Json& json) {
   if (json.is_string()) return json.as_string();
   if (json.is_null()) return "unknown";
+  if (json.is_array()) {
+    std::vector<std::string> items;
+    for (const Json& item : json.items()) items.push_back(plain(item));
+    return join(items);
+  }
   return json.dump();
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "report/answer.h"
-#include "units/text.h"
 
 namespace orrery {
 namespace {
@@ -42,7 +41,7 @@ Table plan_table(const Found& found) {
         {std::to_string(++place), std::to_string(s.tp), std::to_string(s.pp),
          std::to_string(s.vpp), std::to_string(s.cp), std::to_string(s.dp),
          std::to_string(s.micro_batch), std::to_string(static_cast<int>(s.zero)),
-         recompute_text(s), to_text(a.step), grouped(a.tokens_per_s_per_gpu),
+         recompute_text(s), step_text(a.step), grouped(a.tokens_per_s_per_gpu),
          fmt::format("{:.1f} %", 100 * a.mfu), fmt::format("{:.1f}", a.needed() / 1_GiB),
          candidate.lost});
   }

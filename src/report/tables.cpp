@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "units/text.h"
 
 namespace orrery {
 
@@ -64,6 +65,10 @@ std::string bar(double share, int width) {
   std::string text;
   for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";
   return text + parts[eighths % 8];
+}
+
+std::string step_text(Seconds step) {
+  return step < Seconds(1) ? to_text(step) : fmt::format("{:.4g} s", step.value());
 }
 
 std::string percent_text(double signed_share) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "units/quantity.h"
+
 namespace orrery {
 
 /// How a report may look: colour only where a terminal shows it.
@@ -42,6 +44,9 @@ std::string bar(double share, int width = 24);
 
 /// 1234567 as "1,234,567".
 std::string grouped(double number);
+
+/// Four digits, in seconds from one second on, so that steps can be compared.
+std::string step_text(Seconds step);
 
 /// 0.031 as "+3.1 %".
 std::string percent_text(double signed_share);

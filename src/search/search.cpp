@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -96,6 +97,15 @@ std::vector<Outcome> climb_all(const Scenario& base, const std::vector<Ladder>& 
   return outcomes;
 }
 
+// The best of those that differ in their chunks only: the others teach little.
+void drop_near_duplicates(std::vector<Priced>& fastest_first) {
+  std::set<std::array<std::int64_t, 4>> seen;
+  std::erase_if(fastest_first, [&](const Priced& priced) {
+    const Strategy& s = priced.strategy;
+    return !seen.insert({s.tp, s.pp, s.cp, s.micro_batch}).second;
+  });
+}
+
 double gib(Bytes bytes) { return bytes.value() / (1 << 30); }
 
 Found gather(const std::vector<Outcome>& outcomes, std::vector<Priced>& fitting,
@@ -130,8 +140,11 @@ std::string why_slower(const Answer& best, const Answer& other) {
   const auto worst = std::max_element(more.begin(), more.end(), [](const auto& a, const auto& b) {
     return a.second < b.second;
   });
+  const double slower = 100 * (other.step - best.step).value() / whole;
   const double share = 100 * worst->second.value() / whole;
-  if (share >= 0.05) return fmt::format("+{:.1f} % {}", share, worst->first);
+  if (slower >= 0.05 && share >= 0.05) {
+    return fmt::format("{:.1f} % slower: +{:.1f} % {}", slower, share, worst->first);
+  }
   const double memory = gib(other.needed() - best.needed());
   if (memory >= 0.05) return fmt::format("as fast, +{:.1f} GiB", memory);
   return "as fast";
@@ -146,6 +159,7 @@ Found search(const Scenario& base, const Space& space, const EvidenceTable& evid
   std::stable_sort(fitting.begin(), fitting.end(), [](const Priced& a, const Priced& b) {
     return std::pair(a.step, a.memory) < std::pair(b.step, b.memory);
   });
+  drop_near_duplicates(fitting);
   fitting.resize(std::min(fitting.size(), options.keep));
   for (const Priced& priced : fitting) {
     Scenario scenario = with(base, priced.strategy);

@@ -72,9 +72,10 @@ TEST(Search, SaysWhatIsNearestWhereNothingFits) {
 TEST(Search, NamesTheLargestDifference) {
   Answer best, other;
   best.step = Seconds(10);
+  other.step = Seconds(10.2);
   best.time.bubble = Seconds(1);
   other.time.bubble = Seconds(1.31);
-  EXPECT_EQ(why_slower(best, other), "+3.1 % pipeline bubble");
+  EXPECT_EQ(why_slower(best, other), "2.0 % slower: +3.1 % pipeline bubble");
   EXPECT_EQ(why_slower(best, best), "as fast");
 }
 

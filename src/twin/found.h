@@ -14,7 +14,7 @@ namespace orrery {
 struct Candidate {
   Scenario scenario;
   Answer answer;
-  std::string lost;  // against the best: "+3.1 % bubble"; of the best itself: empty
+  std::string lost;  // "2.0 % slower: +3.1 % pipeline bubble"; of the best: empty
 };
 
 struct Found {

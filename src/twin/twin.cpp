@@ -108,14 +108,20 @@ Activity activity_of(const Answer& answer) {
   return activity;
 }
 
-Totals job_totals(const Program& program) {
-  Totals sum;
+// FLOPs that recomputation adds, over the model's own. What a fused kernel computes again inside
+// itself does not count, as nobody counts it.
+double recomputed_share(const Program& program) {
+  Flop again, model;
   for (const RankClass& ranks : program.classes) {
-    const Totals one = totals(program, ranks);
-    sum.flop += static_cast<double>(ranks.ranks) * one.flop;
-    sum.model_flop += static_cast<double>(ranks.ranks) * one.model_flop;
+    const double count = static_cast<double>(ranks.ranks);
+    model += count * totals(program, ranks).model_flop;
+    const Launches launches(program, ranks);
+    for (const KernelId id : program.kernels.ids()) {
+      if (!program.kernels[id].recomputed) continue;
+      again += count * static_cast<double>(launches.counts[id]) * program.kernels[id].flop;
+    }
   }
-  return sum;
+  return again / model;
 }
 
 // Large jobs lose time to what no single rank shows: jitter, stragglers, congestion. The framework's
@@ -138,8 +144,7 @@ void rate(const Scenario& scenario, const Program& program, Answer& answer) {
       flop_per_token(scenario.model, s.seq_len, scenario.convention, recomputed);
   answer.model_flops_per_gpu = token_flop.value() * answer.tokens_per_s_per_gpu;
   answer.mfu = answer.model_flops_per_gpu / answer.peak.value();
-  const Totals job = job_totals(program);
-  answer.hfu = answer.mfu * (job.flop / job.model_flop);
+  answer.hfu = answer.mfu * (1 + recomputed_share(program));
 }
 
 void charge(const Scenario& scenario, Answer& answer) {
