@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include "core/error.h"
 
 namespace orrery {
 namespace {
@@ -195,6 +195,33 @@ TEST(Collective, OversubscriptionActsBeyondALeaf) {
   EXPECT_EQ(time(thin, gather, 32, 10_GB), time(h100, gather, 32, 10_GB));
   const double halved = 2 * 10e9 * 63 / 64 / 8 / (50e9 * 0.969);
   EXPECT_NEAR(time(thin, gather, 64, 10_GB).value() / halved, 1, 0.02);
+}
+
+TEST(Collective, TheCatalogDescribesTheNetwork) {
+  const Provenance source{Evidence::datasheet, "s1", "", ""};
+  Cluster cluster;
+  cluster.gpu.architecture = GpuArchitecture::hopper;
+  cluster.gpu.memory.bandwidth = Fact<BytesPerSecond>(3.35_TBps, source);
+  cluster.gpu.nvlink.emplace();
+  cluster.gpu.nvlink->bandwidth = Fact<BytesPerSecond>(450_GBps, source);
+  cluster.node.link = GpuLink::nvlink;
+  cluster.node.nvls = true;
+  cluster.gpus = cluster.gpus_per_node = 8;
+  const Network alone = network_of(cluster);
+  EXPECT_EQ(time(alone, CollectiveOp::all_reduce, 8, 1_GB),
+            time(h100, CollectiveOp::all_reduce, 8, 1_GB));
+  EXPECT_THROW(time(alone, CollectiveOp::all_reduce, 16, 1_GB), ContractError);
+
+  cluster.gpus = 64;
+  cluster.fabric.emplace();
+  cluster.fabric->rate = Fact<BytesPerSecond>(400_Gbps, source);
+  cluster.fabric->efficiency = Fact<double>(0.969, source);
+  cluster.fabric->latency = Fact<Seconds>(3_us, source);
+  const Network joined = network_of(cluster);
+  EXPECT_EQ(joined.inter, 50_GBps);
+  EXPECT_EQ(joined.nodes_per_leaf, 4);
+  EXPECT_EQ(time(joined, CollectiveOp::all_gather, 64, 1_GB),
+            time(h100, CollectiveOp::all_gather, 64, 1_GB));
 }
 
 TEST(Collective, SmallMessagesOverManyNodesClimbATree) {
