@@ -71,7 +71,7 @@ class PassWriter {
     for (const TensorId id : op().reads) compute.reads.push_back(source(id));
     std::vector<TensorId> sums;  // to be summed over the tensor ranks
     for (const TensorId id : op().writes) {
-      if (const BufferId target = destination(id)) compute.writes.push_back(target);
+      compute.writes.push_back(destination(id));
       if (lowering_.local.spans_tokens(op(), id, layer_)) sums.push_back(id);
     }
     const BufferId extra = begin_extra();

@@ -98,7 +98,7 @@ struct Comm {
 // --- instructions ------------------------------------------------------------------------------
 struct Compute {
   KernelId kernel;
-  std::vector<BufferId> reads, writes;
+  std::vector<BufferId> reads, writes;  // in the operator's order; none: not written, kept before
 };
 struct Collective {
   CommId comm;
