@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/ranks.h"
+
 namespace orrery {
 namespace {
 
@@ -22,6 +24,7 @@ struct Priced {
   Strategy strategy;
   Seconds step;
   Bytes memory;
+  bool exact = true;  // false: it needs at least `memory`
 };
 
 // What one ladder came to.
@@ -35,6 +38,13 @@ Scenario with(const Scenario& base, const Strategy& strategy) {
   Scenario scenario = base;
   scenario.strategy = strategy;
   return scenario;
+}
+
+// An exact memory is nearer to fitting than any bound above the capacity is known to be.
+void keep_smaller(std::optional<Priced>& least, const Priced& other) {
+  if (!least || std::pair(!other.exact, other.memory) < std::pair(!least->exact, least->memory)) {
+    least = other;
+  }
 }
 
 Outcome climb(const Scenario& base, const Ladder& ladder) {
@@ -51,15 +61,19 @@ Outcome climb(const Scenario& base, const Ladder& ladder) {
       continue;
     }
     const Scenario scenario = with(base, strategy);
-    const Bytes memory = total(scenario_memory(scenario).footprint);
-    if (memory > capacity) {
+    const Bytes least = least_memory(scenario);
+    if (least > capacity) {
       ++outcome.large;
-      if (!outcome.misses || memory < outcome.misses->memory) {
-        outcome.misses = Priced{strategy, Seconds(0), memory};
-      }
+      keep_smaller(outcome.misses, {strategy, Seconds(0), least, false});
       continue;
     }
-    outcome.fits = Priced{strategy, price_scenario(scenario).step, memory};
+    const Answer answer = price_scenario(scenario, {}, Unfit::leave);
+    if (!answer.feasible) {
+      ++outcome.large;
+      keep_smaller(outcome.misses, {strategy, Seconds(0), answer.needed(), true});
+      continue;
+    }
+    outcome.fits = Priced{strategy, answer.step, answer.needed(), true};
   }
   return outcome;
 }
@@ -118,7 +132,7 @@ Found gather(const std::vector<Outcome>& outcomes, std::vector<Priced>& fitting,
     large += outcome.large;
     skipped += outcome.skipped;
     if (outcome.fits) fitting.push_back(*outcome.fits);
-    if (outcome.misses && (!miss || outcome.misses->memory < miss->memory)) miss = outcome.misses;
+    if (outcome.misses) keep_smaller(miss, *outcome.misses);
   }
   for (const auto& [reason, count] :
        {std::pair{breaks_a_rule, broken}, {too_large, large}, {dominated, skipped}}) {
@@ -128,6 +142,18 @@ Found gather(const std::vector<Outcome>& outcomes, std::vector<Priced>& fitting,
 }
 
 }  // namespace
+
+Bytes least_memory(const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  const Recipe recipe = recipe_of(scenario.framework);
+  const double shards = static_cast<double>(shard_ranks(s));
+  const auto held = [&](double bytes, Zero from) { return s.zero >= from ? bytes / shards : bytes; };
+  const double each = held(recipe.weight_bytes, Zero::weights) +
+                      held(recipe.gradient_bytes, Zero::gradients) +
+                      held(recipe.optimizer_bytes, Zero::optimizer);
+  return Bytes(each * static_cast<double>(parameters(scenario.model).total()) /
+               static_cast<double>(s.tp * s.pp));
+}
 
 std::string why_slower(const Answer& best, const Answer& other) {
   const double whole = best.step.value();

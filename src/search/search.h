@@ -20,6 +20,9 @@ struct SearchOptions {
 Found search(const Scenario& base, const Space& space, const EvidenceTable& evidence,
              const SearchOptions& options = {});
 
+// Weights, gradients and optimizer, evenly divided: the fullest rank never needs less.
+Bytes least_memory(const Scenario& scenario);
+
 // Where `other` takes longer than `best`, in words; what it needs more, if it takes no longer.
 std::string why_slower(const Answer& best, const Answer& other);
 

@@ -70,6 +70,22 @@ TEST(Search, SaysWhatIsNearestWhereNothingFits) {
   EXPECT_THAT(found.nearest_miss->answer.reason, HasSubstr("GiB"));
 }
 
+TEST(Search, TheLeastMemoryIsNeverMoreThanTheExactOne) {
+  const Request request = asking({});
+  const Scenario base = resolve(request, catalog());
+  std::int64_t compared = 0;
+  for (const Ladder& ladder : candidates(space_of(request, base), base)) {
+    for (const Strategy& strategy : ladder) {
+      if (!broken_rules(strategy, base.model, base.cluster.gpus).empty()) continue;
+      Scenario scenario = base;
+      scenario.strategy = strategy;
+      EXPECT_LE(least_memory(scenario), total(scenario_memory(scenario).footprint));
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 10);
+}
+
 TEST(Search, NamesTheLargestDifference) {
   Answer best, other;
   best.step = Seconds(10);

@@ -69,7 +69,9 @@ TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
     record.median_abs_error = group.median_abs_error;
     record.nearest = nearest->id;
     record.extrapolated = distance(*nearest, scenario) > far_doublings;
-    record.spread = group.p80_abs_error * (record.extrapolated ? 2 : 1);
+    const double n = static_cast<double>(record.n);
+    record.spread = (n * group.p80_abs_error + unseen_rows * unseen_spread) / (n + unseen_rows);
+    if (record.extrapolated) record.spread *= 2;
   }
   record.spread = std::min(record.spread, 0.9);  // keeps the band's upper end finite
   return record;

@@ -30,14 +30,14 @@ TEST(Evidence, FindsTheGroupAndTheNearestRow) {
   EXPECT_EQ(record.n, 2);
   EXPECT_EQ(record.nearest, "small");
   EXPECT_FALSE(record.extrapolated);
-  EXPECT_DOUBLE_EQ(record.spread, 0.06);
+  EXPECT_DOUBLE_EQ(record.spread, (2 * 0.06 + 2 * 0.3) / 4);
 }
 
 TEST(Evidence, IsWiderFarAway) {
   const TrackRecord record = track_record(table(), scenario_of_gpus("16384"));
   EXPECT_EQ(record.nearest, "large");
   EXPECT_TRUE(record.extrapolated);
-  EXPECT_DOUBLE_EQ(record.spread, 0.12);
+  EXPECT_DOUBLE_EQ(record.spread, 2 * (2 * 0.06 + 2 * 0.3) / 4);
 }
 
 TEST(Evidence, IsWidestWithoutAGroup) {

@@ -176,52 +176,15 @@ void compare(const Scenario& scenario, const EvidenceTable& table, Answer& answe
   }
 }
 
-void check_memory(const Scenario& scenario, Answer& answer, bool look_for_help) {
+void check_memory(const Scenario& scenario, Answer& answer, Unfit unfit) {
   answer.feasible = answer.needed() <= answer.capacity;
   if (answer.feasible) return;
   answer.reason =
-      look_for_help
+      unfit == Unfit::explain
           ? shortfall(scenario, answer.classes[answer.memory.at], answer.needed(),
                       answer.capacity, largest_first(answer.memory.footprint))
           : fmt::format("needs {:.1f} GiB of {:.1f} GiB", answer.needed().value() / (1 << 30),
                         answer.capacity.value() / (1 << 30));
-}
-
-Answer answer_of(const Scenario& scenario, const EvidenceTable& table, bool look_for_help) {
-  Answer answer;
-  answer.warnings = scenario.warnings;
-  answer.capacity = capacity_of(scenario.cluster.gpu);
-  answer.peak = scenario.cluster.gpu.required_peak(scenario.precision);
-  const std::vector<std::string> broken =
-      broken_rules(scenario.strategy, scenario.model, scenario.cluster.gpus);
-  if (!broken.empty()) {
-    answer.reason = join(broken, "; ");
-    return answer;
-  }
-  const Program program = program_of(scenario);
-  for (const RankClass& ranks : program.classes) answer.classes.push_back(ranks.name);
-  answer.memory = memory_of(program, scenario.framework);
-  check_memory(scenario, answer, look_for_help);
-
-  const Watts limit = scenario.power_cap.value_or(scenario.cluster.gpu.power.limit.value());
-  const Prices prices = price(program, {.cluster = scenario.cluster,
-                                        .rates = scenario.rates,
-                                        .framework = scenario.framework,
-                                        .attention = scenario.attention,
-                                        .power_limit = limit});
-  const Estimate timing = estimate(program, prices);
-  answer.priced = true;
-  answer.step = timing.step;
-  answer.time = timing.breakdown;
-  add_growth(scenario, answer);
-  const ClassId slowest = busiest(timing);
-  answer.work = totals(program, program.classes[slowest]);
-  answer.kernels = kernel_shares(program, prices, slowest);
-  rate(scenario, program, answer);
-  answer.gpu_power = average_power(scenario.cluster.gpu, limit, activity_of(answer));
-  charge(scenario, answer);
-  compare(scenario, table, answer);
-  return answer;
 }
 
 }  // namespace
@@ -265,12 +228,46 @@ Peak scenario_memory(const Scenario& scenario) {
   return memory_of(program_of(scenario), scenario.framework);
 }
 
-Answer price_scenario(const Scenario& scenario, const EvidenceTable& table) {
-  return answer_of(scenario, table, false);
+Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfit unfit) {
+  Answer answer;
+  answer.warnings = scenario.warnings;
+  answer.capacity = capacity_of(scenario.cluster.gpu);
+  answer.peak = scenario.cluster.gpu.required_peak(scenario.precision);
+  const std::vector<std::string> broken =
+      broken_rules(scenario.strategy, scenario.model, scenario.cluster.gpus);
+  if (!broken.empty()) {
+    answer.reason = join(broken, "; ");
+    return answer;
+  }
+  const Program program = program_of(scenario);
+  for (const RankClass& ranks : program.classes) answer.classes.push_back(ranks.name);
+  answer.memory = memory_of(program, scenario.framework);
+  check_memory(scenario, answer, unfit);
+  if (!answer.feasible && unfit == Unfit::leave) return answer;
+
+  const Watts limit = scenario.power_cap.value_or(scenario.cluster.gpu.power.limit.value());
+  const Prices prices = price(program, {.cluster = scenario.cluster,
+                                        .rates = scenario.rates,
+                                        .framework = scenario.framework,
+                                        .attention = scenario.attention,
+                                        .power_limit = limit});
+  const Estimate timing = estimate(program, prices);
+  answer.priced = true;
+  answer.step = timing.step;
+  answer.time = timing.breakdown;
+  add_growth(scenario, answer);
+  const ClassId slowest = busiest(timing);
+  answer.work = totals(program, program.classes[slowest]);
+  answer.kernels = kernel_shares(program, prices, slowest);
+  rate(scenario, program, answer);
+  answer.gpu_power = average_power(scenario.cluster.gpu, limit, activity_of(answer));
+  charge(scenario, answer);
+  compare(scenario, table, answer);
+  return answer;
 }
 
 Answer predict(const Scenario& scenario, const EvidenceTable& table) {
-  return answer_of(scenario, table, true);
+  return price_scenario(scenario, table, Unfit::explain);
 }
 
 }  // namespace orrery

@@ -55,8 +55,14 @@ struct Answer {
 
 // Lowers the scenario and prices it in closed form; if it does not fit, finds what would help most.
 Answer predict(const Scenario&, const EvidenceTable& = {});
-// The same without looking for help: what a search calls.
-Answer price_scenario(const Scenario&, const EvidenceTable& = {});
+
+// What to do for a job that does not fit.
+enum class Unfit {
+  explain,  // price it, and look for help
+  price,    // price it
+  leave,    // its memory is enough: `priced` is false
+};
+Answer price_scenario(const Scenario&, const EvidenceTable& = {}, Unfit = Unfit::price);
 
 // Memory alone, in a fraction of the time. EXPECTs a strategy that keeps the rules.
 Peak scenario_memory(const Scenario&);
