@@ -9,7 +9,7 @@ namespace orrery {
 
 class Local {
  public:
-  Local(const OpGraph& graph, const Strategy& strategy) : graph_(graph), s_(strategy) {}
+  explicit Local(const Strategy& strategy) : s_(strategy) {}
 
   // Of a tensor as this rank holds it. Fractions are kept: nothing is rounded up.
   double elements(const Tensor& tensor) const;
@@ -30,7 +30,6 @@ class Local {
   Shape shape(const Op& op, double share) const;
   Bytes moved(const Layer& layer, const Op& op, TensorId tensor) const;
 
-  const OpGraph& graph_;
   const Strategy& s_;
 };
 

@@ -27,10 +27,12 @@ std::string key_of(const Kernel& k) {
 }  // namespace
 
 KernelId Lowering::kernel(const Layer& layer, const Turn& turn) {
+  KernelId& known = turns[{&layer, turn.op, turn.recomputed, turn.share}];
+  if (known) return known;
   Kernel kernel = local.kernel(layer, turn);
   const auto [found, is_new] = kernels.try_emplace(key_of(kernel));
   if (is_new) found->second = program.kernels.push_back(std::move(kernel));
-  return found->second;
+  return known = found->second;
 }
 
 CommId Lowering::comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype) {
@@ -66,8 +68,9 @@ Program lower(const OpGraph& graph, const Strategy& strategy, const Recipe& reci
   Lowering lowering = {graph,
                        strategy,
                        recipe,
-                       Local(graph, strategy),
+                       Local(strategy),
                        layer_split(graph.decoders, strategy.pp, strategy.vpp),
+                       {},
                        {},
                        {},
                        {}};

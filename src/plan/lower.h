@@ -1,4 +1,25 @@
 // OpGraph and Strategy to Program: the one place where work is divided over ranks.
+//
+// Tensor parallelism: what a matmul or the embedding's lookup needs of every token is gathered,
+// what it gives in part is summed, on the tensor stream, between the kernels before and after;
+// without sequence parallelism that is two all-reduces a layer and pass. How much of it a framework
+// hides is a matter of price. Activations travel between stages whole unless sequence parallelism
+// divides them (Megatron's older scatter-gather is not modelled).
+//
+// Context parallelism: one all-gather of keys and values a layer and pass, one reduce-scatter of
+// their gradients; causal work is balanced.
+//
+// Data parallelism, on the data stream, one collective a layer:
+//   ZeRO 0, 1   gradients once a step, in each chunk's last backward pass; ZeRO 1 and 2 gather the
+//               weights that the last step updated in each chunk's first forward pass. Without
+//               overlap_data both stand at the end of the step.
+//   ZeRO 2, 3   gradients in every backward pass; ZeRO 3 gathers weights in every pass, one layer
+//               ahead.
+//   ZeRO 3 in a pipeline without resharding gathers and reduces once a step, as torchtitan does.
+//
+// Not modelled: sums of the norms' gradients over tensor ranks under sequence parallelism, gradient
+// clipping's norm, uneven padding of the vocabulary, copies of key-value heads where tp exceeds
+// them.
 #pragma once
 
 #include "model/graph.h"
@@ -20,9 +41,11 @@ struct Recipe {
   double head_gradient_bytes = 4;     // fp32 gradient of the output matrix before accumulation
 };
 
+// Owes: a strategy that breaks no rule, for whose micro-batch and sequence `graph` was built.
 Program lower(const OpGraph& graph, const Strategy& strategy, const Recipe& recipe);
 
-// Decoder layers of each (stage, chunk), as even as whole layers allow.
+// Decoder layers of each [stage][chunk]: equally many; or, where layers + 2 divide and layers do
+// not, embedding and head take the place of one each; else the first chunks hold one more.
 std::vector<std::vector<std::int64_t>> layer_split(std::int64_t layers, std::int64_t pp,
                                                    std::int64_t vpp);
 

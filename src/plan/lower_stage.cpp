@@ -10,12 +10,7 @@ namespace orrery {
 
 BufferId StageBuffers::named(const std::string& name, MemoryTerm term, Bytes size,
                              Precision dtype) {
-  return made(name + " " + std::string(name_of(term)), name, term, size, dtype);
-}
-
-BufferId StageBuffers::made(const std::string& key, const std::string& name, MemoryTerm term,
-                            Bytes size, Precision dtype) {
-  const auto [found, is_new] = buffers_.try_emplace(key);
+  const auto [found, is_new] = named_.try_emplace({name, term});
   if (is_new) found->second = ranks_.buffers.push_back({name, term, size, dtype, {}});
   return found->second;
 }
@@ -39,11 +34,12 @@ BufferId StageBuffers::of(LayerId layer_id, TensorId id, bool kept) {
   const MemoryTerm term = logits ? MemoryTerm::logits
                           : kept ? MemoryTerm::activations
                                  : MemoryTerm::workspace;
-  // Two gradients of one tensor share its name.
-  const std::string key = std::to_string(layer_id.index()) + " " + std::to_string(id.index()) +
-                          " " + std::string(name_of(term));
-  return made(key, layer.name + " " + tensor.name, term, lowering_.local.bytes(tensor),
-              tensor.dtype);
+  const auto [found, is_new] = tensors_.try_emplace({layer_id, id, term});
+  if (is_new) {
+    found->second = ranks_.buffers.push_back(
+        {layer.name + " " + tensor.name, term, lowering_.local.bytes(tensor), tensor.dtype, {}});
+  }
+  return found->second;
 }
 
 namespace {

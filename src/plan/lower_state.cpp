@@ -49,18 +49,18 @@ TensorId output_matrix(const Layer& head) { return parameter_of(head, OpKind::ma
 
 // A gradient operator writes the gradients of its forward operator's parameters in their order.
 TensorId gradient_of(const Layer& layer, TensorId parameter) {
+  TensorId gradient;
   for (const OpId id : layer.backward) {
     const Op& op = layer.ops[id];
-    if (!op.forward) continue;
     const auto gradients = with_role(layer, op.writes, TensorRole::parameter_gradient);
-    const auto parameters = with_role(layer, layer.ops[op.forward].reads, TensorRole::parameter);
     if (gradients.empty()) continue;
+    const auto parameters = with_role(layer, layer.ops[op.forward].reads, TensorRole::parameter);
     EXPECT(gradients.size() == parameters.size());
     const auto found = std::find(parameters.begin(), parameters.end(), parameter);
-    if (found != parameters.end()) return gradients[found - parameters.begin()];
+    if (found != parameters.end()) gradient = gradients[found - parameters.begin()];
   }
-  EXPECT(!"every parameter has a gradient");
-  return {};
+  ENSURE(gradient);
+  return gradient;
 }
 
 // --- data parallelism --------------------------------------------------------------------------

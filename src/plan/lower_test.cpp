@@ -181,6 +181,39 @@ TEST(Lower, WhatIsAllocatedIsFreedButTheState) {
   }
 }
 
+// So that what a Free pops is what the Program means: the older gradient goes before the newer
+// comes, or the newer is written in its place.
+TEST(Lower, OneGradientAtATimePassesBetweenLayers) {
+  for (Architecture model : one_of_each()) {
+    model.layers = 2;
+    const Trained t = trained(model, of(layouts.front(), 1));
+    const RankClass& ranks = *t.program.classes.begin();
+    std::int64_t alive = 0;
+    each_instruction(ranks, [&](const Instruction& instruction) {
+      const auto* alloc = std::get_if<Alloc>(&instruction.what);
+      const auto* free = std::get_if<Free>(&instruction.what);
+      if (alloc && ranks.buffers[alloc->buffer].name == "hidden gradient") ++alive;
+      if (free && ranks.buffers[free->buffer].name == "hidden gradient") --alive;
+      EXPECT_LE(alive, 1) << model.name;
+    });
+  }
+}
+
+TEST(Lower, NarrowMatmulsMoveNarrowOperands) {
+  Strategy s = of({2, 1, 1, 1, 1, true, Zero::none, Recompute::none}, 1);
+  GraphOptions options;
+  options.micro_batch = s.micro_batch, options.seq_len = s.seq_len;
+  options.matrices = Precision::fp8;
+  const OpGraph graph = training_graph(small(), options);
+  const Program fp8 = lower(graph, s, {});
+  const Trained bf16 = trained(small(), s);
+  EXPECT_NEAR(summed(fp8).model_flop / summed(bf16.program).model_flop, 1, 1e-12);
+  const auto gathered = [](const Program& program) {
+    return volume(program, *program.classes.begin(), CollectiveOp::all_gather, GroupKind::tensor);
+  };
+  EXPECT_LT(gathered(fp8), gathered(bf16.program));
+}
+
 TEST(Lower, NeighboursSendWhatTheOthersReceive) {
   for (const Layout& layout : layouts) {
     const Trained t = trained(small(), of(layout));

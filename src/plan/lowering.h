@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Lowering {
   Program program;
   std::map<std::string, KernelId> kernels;
   std::map<std::string, CommId> comms;
+  std::map<std::tuple<const Layer*, OpId, bool, double>, KernelId> turns;  // found before
 
   KernelId kernel(const Layer& layer, const Turn& turn);
   CommId comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype);
@@ -163,12 +165,10 @@ class StageBuffers {
   BufferId named(const std::string& name, MemoryTerm term, Bytes size, Precision dtype);
 
  private:
-  BufferId made(const std::string& key, const std::string& name, MemoryTerm term, Bytes size,
-                Precision dtype);
-
   Lowering& lowering_;
   RankClass& ranks_;
-  std::map<std::string, BufferId> buffers_;
+  std::map<std::tuple<LayerId, TensorId, MemoryTerm>, BufferId> tensors_;
+  std::map<std::pair<std::string, MemoryTerm>, BufferId> named_;
 };
 
 // One pass over one layer.

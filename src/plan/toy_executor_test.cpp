@@ -272,6 +272,8 @@ struct Case {
   bool reshard = true;
 };
 
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
 class ToyExecution : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ToyExecution, GivesTheLossAndTheGradientsOfOneRank) {
