@@ -141,6 +141,25 @@ Found gather(const std::vector<Outcome>& outcomes, std::vector<Priced>& fitting,
   return found;
 }
 
+// What the search chooses is no assumption.
+Scenario without_searched_defaults(Scenario scenario, const Space& space) {
+  std::set<std::string> searched = {"dp", "schedule"};
+  const auto add = [&](const char* field, std::size_t values) {
+    if (values > 1) searched.insert(field);
+  };
+  add("tp", space.tp.size());
+  add("pp", space.pp.size());
+  add("vpp", space.vpp.size());
+  add("cp", space.cp.size());
+  add("micro-batch", space.micro_batch.size());
+  add("recompute", space.recompute.size());
+  add("zero", space.zero.size());
+  std::erase_if(scenario.assumptions, [&](const Assumption& assumption) {
+    return searched.contains(assumption.field);
+  });
+  return scenario;
+}
+
 }  // namespace
 
 Bytes least_memory(const Scenario& scenario) {
@@ -176,8 +195,9 @@ std::string why_slower(const Answer& best, const Answer& other) {
   return "as fast";
 }
 
-Found search(const Scenario& base, const Space& space, const EvidenceTable& evidence,
+Found search(const Scenario& scenario, const Space& space, const EvidenceTable& evidence,
              const SearchOptions& options) {
+  const Scenario base = without_searched_defaults(scenario, space);
   const std::vector<Outcome> outcomes = climb_all(base, candidates(space, base), options);
   std::vector<Priced> fitting;
   std::optional<Priced> miss;
@@ -188,16 +208,16 @@ Found search(const Scenario& base, const Space& space, const EvidenceTable& evid
   drop_near_duplicates(fitting);
   fitting.resize(std::min(fitting.size(), options.keep));
   for (const Priced& priced : fitting) {
-    Scenario scenario = with(base, priced.strategy);
-    Answer answer = predict(scenario, evidence);
+    Scenario chosen = with(base, priced.strategy);
+    Answer answer = predict(chosen, evidence);
     std::string lost =
         found.best.empty() ? "" : why_slower(found.best.front().answer, answer);
-    found.best.push_back({std::move(scenario), std::move(answer), std::move(lost)});
+    found.best.push_back({std::move(chosen), std::move(answer), std::move(lost)});
   }
   if (found.best.empty() && miss) {
-    Scenario scenario = with(base, miss->strategy);
-    Answer answer = predict(scenario, evidence);
-    found.nearest_miss = Candidate{std::move(scenario), std::move(answer), ""};
+    Scenario nearest = with(base, miss->strategy);
+    Answer answer = predict(nearest, evidence);
+    found.nearest_miss = Candidate{std::move(nearest), std::move(answer), ""};
   }
   return found;
 }

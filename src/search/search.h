@@ -16,8 +16,8 @@ struct SearchOptions {
   std::function<void(std::size_t done, std::size_t all)> progress = {};  // from one thread
 };
 
-// Same answer for any number of threads. `base` gives whatever the space leaves fixed.
-Found search(const Scenario& base, const Space& space, const EvidenceTable& evidence,
+// Same answer for any number of threads. The scenario gives whatever the space leaves fixed.
+Found search(const Scenario& scenario, const Space& space, const EvidenceTable& evidence,
              const SearchOptions& options = {});
 
 // Weights, gradients and optimizer, evenly divided: the fullest rank never needs less.

@@ -51,6 +51,13 @@ TEST(Search, WhatIsGivenStays) {
   }
 }
 
+TEST(Search, WhatItChoosesIsNoAssumption) {
+  for (const Assumption& assumption : found_for(asking({})).best.front().scenario.assumptions) {
+    EXPECT_NE(assumption.field, "tp");
+    EXPECT_NE(assumption.field, "micro-batch");
+  }
+}
+
 TEST(Search, TheSameForAnyNumberOfThreads) {
   const Request request = asking({});
   const Found one = found_for(request, 1);

@@ -1,21 +1,16 @@
-// What a GPU draws on average over a step.
+// What the GPUs of a job draw on average over a step.
 #pragma once
 
 #include "catalog/gpu.h"
+#include "plan/program.h"
 #include "units/quantity.h"
 
 namespace orrery {
 
-// How a GPU of the busiest class spends its step.
-struct Activity {
-  Seconds matrix;  // matrix units at work
-  Seconds memory;  // kernels bound by memory, the optimizer among them
-  Seconds step;    // all of it; the rest waits for others
-};
+// How often a rank of one class launches each kernel in a step, loops multiplied out.
+IdVector<KernelId, std::int64_t> launches_of(const Program&, const RankClass&);
 
-// Idle draw with a context, and shares of the rest up to the limit: matrix work reaches the limit
-// (an H100 SXM draws 696 of its 700 W in HPL), streaming 0.78 of it (an H200 draws 572 W at
-// 3.76 TB/s, 122 W of them at rest), waiting in a collective 0.25 (assumed).
-Watts average_power(const Gpu& gpu, Watts limit, const Activity& activity);
+// Mean over all ranks of a floor and the energy of their work, each within `limit`.
+Watts mean_gpu_power(const Program&, const Gpu&, Seconds step, Watts limit);
 
 }  // namespace orrery

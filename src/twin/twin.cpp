@@ -55,57 +55,18 @@ ClassId busiest(const Estimate& estimate) {
   return best;
 }
 
-// Launches of every kernel in a step of one class, loops multiplied out.
-class Launches {
- public:
-  Launches(const Program& program, const RankClass& ranks)
-      : counts(program.kernels.size(), 0), ranks_(ranks) {
-    walk(ranks.step, 1);
-  }
-
-  IdVector<KernelId, std::int64_t> counts;
-
- private:
-  void walk(const std::vector<Instruction>& body, std::int64_t times) {
-    for (const Instruction& instruction : body) {
-      if (const auto* compute = std::get_if<Compute>(&instruction.what)) {
-        counts[compute->kernel] += times;
-      } else if (const auto* call = std::get_if<Call>(&instruction.what)) {
-        walk(ranks_.blocks[call->block].body, times);
-      } else if (const auto* loop = std::get_if<Loop>(&instruction.what)) {
-        walk(loop->body, times * loop->count);
-      }
-    }
-  }
-
-  const RankClass& ranks_;
-};
-
 std::vector<KernelShare> kernel_shares(const Program& program, const Prices& prices, ClassId id) {
-  const Launches launches(program, program.classes[id]);
+  const IdVector<KernelId, std::int64_t> launches = launches_of(program, program.classes[id]);
   std::vector<KernelShare> shares;
   for (const KernelId kernel : program.kernels.ids()) {
-    const std::int64_t count = launches.counts[kernel];
+    const std::int64_t count = launches[kernel];
     if (count == 0) continue;
-    shares.push_back({program.kernels[kernel].name, program.kernels[kernel].kind, count,
+    shares.push_back({program.kernels[kernel].name, count,
                       static_cast<double>(count) * prices.kernels[kernel]});
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const KernelShare& a, const KernelShare& b) { return a.time > b.time; });
   return shares;
-}
-
-bool uses_matrix_units(OpKind kind) {
-  return kind == OpKind::matmul || kind == OpKind::attention ||
-         kind == OpKind::attention_scores || kind == OpKind::attention_values;
-}
-
-Activity activity_of(const Answer& answer) {
-  Activity activity{.matrix = Seconds(0), .memory = answer.time.optimizer, .step = answer.step};
-  for (const KernelShare& kernel : answer.kernels) {
-    (uses_matrix_units(kernel.kind) ? activity.matrix : activity.memory) += kernel.time;
-  }
-  return activity;
 }
 
 // FLOPs that recomputation adds, over the model's own. What a fused kernel computes again inside
@@ -115,10 +76,10 @@ double recomputed_share(const Program& program) {
   for (const RankClass& ranks : program.classes) {
     const double count = static_cast<double>(ranks.ranks);
     model += count * totals(program, ranks).model_flop;
-    const Launches launches(program, ranks);
+    const IdVector<KernelId, std::int64_t> launches = launches_of(program, ranks);
     for (const KernelId id : program.kernels.ids()) {
       if (!program.kernels[id].recomputed) continue;
-      again += count * static_cast<double>(launches.counts[id]) * program.kernels[id].flop;
+      again += count * static_cast<double>(launches[id]) * program.kernels[id].flop;
     }
   }
   return again / model;
@@ -260,7 +221,7 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   answer.work = totals(program, program.classes[slowest]);
   answer.kernels = kernel_shares(program, prices, slowest);
   rate(scenario, program, answer);
-  answer.gpu_power = average_power(scenario.cluster.gpu, limit, activity_of(answer));
+  answer.gpu_power = mean_gpu_power(program, scenario.cluster.gpu, answer.step, limit);
   charge(scenario, answer);
   compare(scenario, table, answer);
   return answer;

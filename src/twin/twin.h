@@ -20,7 +20,6 @@ struct Band {
 // A kernel of the busiest rank, over one step.
 struct KernelShare {
   std::string name;
-  OpKind kind;
   std::int64_t launches;
   Seconds time;
 };
