@@ -56,8 +56,8 @@ int main(int argc, char** argv) {
   } catch (const InputError& error) {
     return fail(cli::bad_input, error.what());
   } catch (const ContractError& error) {
-    return fail(cli::failed, std::string("a mistake in orrery itself, please report it: ") +
-                                 error.what());
+    return fail(cli::failed,
+                std::string("a mistake in orrery itself, please report it: ") + error.what());
   } catch (const std::exception& error) {
     return fail(cli::failed, error.what());
   }

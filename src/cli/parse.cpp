@@ -36,8 +36,7 @@ struct Flags {
         const std::string name = add(key.name);
         CLI::Option* option =
             key.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name);
-        keys[std::string(key.name)] =
-            option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        keys[std::string(key.name)] = option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
       }
     }
     for (const Switch& own : verb.switches) add_switch(own.name);

@@ -18,9 +18,8 @@ std::string message_of(std::vector<std::string> arguments) {
 }
 
 TEST(Parse, FlagsBecomeARequest) {
-  const Parsed parsed =
-      parse({"predict", "--model", "gpt2", "--gpu=l4", "--tp", "2", "--sequence-parallel",
-             "--json"});
+  const Parsed parsed = parse(
+      {"predict", "--model", "gpt2", "--gpu=l4", "--tp", "2", "--sequence-parallel", "--json"});
   EXPECT_EQ(parsed.verb->name, "predict");
   const auto& values = parsed.command.request.values;
   EXPECT_EQ(values.at("model"), "gpt2");

@@ -1,10 +1,11 @@
+#include "report/plan.h"
+
 #include <chrono>
 #include <cstdio>
 #include <sstream>
 
 #include "cli/command.h"
 #include "report/answer.h"
-#include "report/plan.h"
 #include "search/search.h"
 
 namespace orrery::cli {

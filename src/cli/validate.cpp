@@ -54,8 +54,8 @@ Reply validate_verb(const Command& command) {
                      "usage: orrery validate [FILE.csv]");
   }
   const std::string data = default_data_dir();
-  const std::string file = command.arguments.empty() ? data + "/measurements/training.csv"
-                                                     : command.arguments.front();
+  const std::string file =
+      command.arguments.empty() ? data + "/measurements/training.csv" : command.arguments.front();
   const Catalog catalog = Catalog::load(data);
   const Report report = validate(load_measurements(file), catalog);
   if (command.switches.contains("write-evidence")) {

@@ -1,6 +1,6 @@
-#include <array>
-
 #include <fmt/format.h>
+
+#include <array>
 
 #include "cli/command.h"
 
@@ -90,7 +90,8 @@ std::string help_text() {
 std::string help_text(const Verb& verb) {
   std::string text = fmt::format("{}: {}\n\n  {}\n", verb.name, verb.summary, verb.usage);
   if (verb.asks) {
-    text += "\nSCENARIO is a YAML or JSON file whose keys are the flags below; flags win over it.\n";
+    text +=
+        "\nSCENARIO is a YAML or JSON file whose keys are the flags below; flags win over it.\n";
     std::string_view group;
     for (const RequestKey& key : request_keys()) {
       if (key.group != group) text += fmt::format("\n{}\n", group = key.group);

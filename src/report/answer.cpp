@@ -1,8 +1,8 @@
 #include "report/answer.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "model/count.h"
 #include "units/text.h"
@@ -54,9 +54,9 @@ using Rows = std::vector<std::vector<std::string>>;
 void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
   if (!answer.run_time) return;
   const double steps = *answer.run_time / answer.step;
-  std::string text = fmt::format("{} for {:.3g} B tokens, {:.3g} MWh", duration(*answer.run_time),
-                                 scenario.tokens->value() / 1e9,
-                                 steps * (answer.step_energy / 1_kWh) / 1000);
+  std::string text =
+      fmt::format("{} for {:.3g} B tokens, {:.3g} MWh", duration(*answer.run_time),
+                  scenario.tokens->value() / 1e9, steps * (answer.step_energy / 1_kWh) / 1000);
   if (answer.run_cost) text += ", " + usd(*answer.run_cost);
   rows.push_back({"whole run", text});
 }
@@ -64,24 +64,23 @@ void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
 Table summary(const Scenario& scenario, const Answer& answer) {
   Table table{.columns = {{""}, {""}}, .rows = {}, .indent = "  "};
   table.rows = {
-      {"step time", fmt::format("{}  ({} to {}; {})", step_text(answer.step),
-                                step_text(answer.band.low), step_text(answer.band.high),
-                                evidence_text(answer.evidence))},
+      {"step time",
+       fmt::format("{}  ({} to {}; {})", step_text(answer.step), step_text(answer.band.low),
+                   step_text(answer.band.high), evidence_text(answer.evidence))},
       {"throughput", fmt::format("{} tokens/s, {} a GPU", grouped(answer.tokens_per_s),
                                  grouped(answer.tokens_per_s_per_gpu))},
-      {"model FLOPs",
-       fmt::format("{:.0f} TFLOP/s a GPU: MFU {}, HFU {} of {:.0f} ({}, {})",
-                   answer.model_flops_per_gpu / 1e12, percent(answer.mfu), percent(answer.hfu),
-                   answer.peak.value() / 1e12, to_text(scenario.precision),
-                   name_of(scenario.convention))},
+      {"model FLOPs", fmt::format("{:.0f} TFLOP/s a GPU: MFU {}, HFU {} of {:.0f} ({}, {})",
+                                  answer.model_flops_per_gpu / 1e12, percent(answer.mfu),
+                                  percent(answer.hfu), answer.peak.value() / 1e12,
+                                  to_text(scenario.precision), name_of(scenario.convention))},
       {"memory", fmt::format("{} of {} on {}", gib(answer.needed()), gib(answer.capacity),
                              answer.classes[answer.memory.at])},
       {"power", fmt::format("{:.0f} W a GPU, {:.3g} kWh a step", answer.gpu_power.value(),
                             answer.step_energy / 1_kWh)}};
   if (answer.step_cost) {
-    table.rows.push_back({"cost", fmt::format("{} a step, {} a million tokens",
-                                              usd(*answer.step_cost),
-                                              usd(*answer.cost_per_million_tokens))});
+    table.rows.push_back(
+        {"cost", fmt::format("{} a step, {} a million tokens", usd(*answer.step_cost),
+                             usd(*answer.cost_per_million_tokens))});
   }
   add_run(scenario, answer, table.rows);
   return table;
@@ -112,8 +111,8 @@ Table memory_table(const Answer& answer) {
   for (std::size_t i = 0; i < memory_terms; ++i) {
     const Bytes held = answer.memory.footprint[i];
     const double share = held / answer.capacity;
-    table.rows.push_back({std::string(name_of(static_cast<MemoryTerm>(i))), gib(held),
-                          percent(share), bar(share)});
+    table.rows.push_back(
+        {std::string(name_of(static_cast<MemoryTerm>(i))), gib(held), percent(share), bar(share)});
   }
   return table;
 }

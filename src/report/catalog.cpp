@@ -40,9 +40,8 @@ void add_rows(const Json& json, const std::string& path, Table& table) {
 }
 
 Table source_table(const Json& sources) {
-  Table table{.columns = {{"source"}, {"title"}, {"where"}, {"read"}, {""}},
-              .rows = {},
-              .indent = "  "};
+  Table table{
+      .columns = {{"source"}, {"title"}, {"where"}, {"read"}, {""}}, .rows = {}, .indent = "  "};
   for (const auto& [key, source] : sources.members()) {
     table.rows.push_back({key, text_at(source, "title"), text_at(source, "where"),
                           text_at(source, "read"), text_at(source, "url")});

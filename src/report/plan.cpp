@@ -37,13 +37,12 @@ Table plan_table(const Found& found) {
   for (const Candidate& candidate : found.best) {
     const Strategy& s = candidate.scenario.strategy;
     const Answer& a = candidate.answer;
-    table.rows.push_back(
-        {std::to_string(++place), std::to_string(s.tp), std::to_string(s.pp),
-         std::to_string(s.vpp), std::to_string(s.cp), std::to_string(s.dp),
-         std::to_string(s.micro_batch), std::to_string(static_cast<int>(s.zero)),
-         recompute_text(s), step_text(a.step), grouped(a.tokens_per_s_per_gpu),
-         fmt::format("{:.1f} %", 100 * a.mfu), fmt::format("{:.1f}", a.needed() / 1_GiB),
-         candidate.lost});
+    table.rows.push_back({std::to_string(++place), std::to_string(s.tp), std::to_string(s.pp),
+                          std::to_string(s.vpp), std::to_string(s.cp), std::to_string(s.dp),
+                          std::to_string(s.micro_batch), std::to_string(static_cast<int>(s.zero)),
+                          recompute_text(s), step_text(a.step), grouped(a.tokens_per_s_per_gpu),
+                          fmt::format("{:.1f} %", 100 * a.mfu),
+                          fmt::format("{:.1f}", a.needed() / 1_GiB), candidate.lost});
   }
   return table;
 }
@@ -90,9 +89,9 @@ Json to_json(const Found& found, Seconds taken) {
                             {"pruned", std::move(pruned)},
                             {"seconds", taken.value()}});
   if (!feasible) {
-    json.set("reason", found.nearest_miss ? "nothing fits; the nearest " +
-                                                found.nearest_miss->answer.reason
-                                          : "no division of these GPUs keeps the rules");
+    json.set("reason", found.nearest_miss
+                           ? "nothing fits; the nearest " + found.nearest_miss->answer.reason
+                           : "no division of these GPUs keeps the rules");
     if (found.nearest_miss) {
       json.set("nearest", to_json(found.nearest_miss->scenario, found.nearest_miss->answer));
     }

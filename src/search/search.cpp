@@ -1,5 +1,7 @@
 #include "search/search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -8,8 +10,6 @@
 #include <mutex>
 #include <set>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "plan/ranks.h"
 
@@ -154,9 +154,8 @@ Scenario without_searched_defaults(Scenario scenario, const Space& space) {
   add("micro-batch", space.micro_batch.size());
   add("recompute", space.recompute.size());
   add("zero", space.zero.size());
-  std::erase_if(scenario.assumptions, [&](const Assumption& assumption) {
-    return searched.contains(assumption.field);
-  });
+  std::erase_if(scenario.assumptions,
+                [&](const Assumption& assumption) { return searched.contains(assumption.field); });
   return scenario;
 }
 
@@ -166,7 +165,9 @@ Bytes least_memory(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
   const Recipe recipe = recipe_of(scenario.framework);
   const double shards = static_cast<double>(shard_ranks(s));
-  const auto held = [&](double bytes, Zero from) { return s.zero >= from ? bytes / shards : bytes; };
+  const auto held = [&](double bytes, Zero from) {
+    return s.zero >= from ? bytes / shards : bytes;
+  };
   const double each = held(recipe.weight_bytes, Zero::weights) +
                       held(recipe.gradient_bytes, Zero::gradients) +
                       held(recipe.optimizer_bytes, Zero::optimizer);
@@ -182,9 +183,8 @@ std::string why_slower(const Answer& best, const Answer& other) {
        {"pipeline bubble", other.time.bubble - best.time.bubble},
        {"optimizer", other.time.optimizer - best.time.optimizer},
        {"overhead", other.time.overhead - best.time.overhead}}};
-  const auto worst = std::max_element(more.begin(), more.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto worst = std::max_element(
+      more.begin(), more.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   const double slower = 100 * (other.step - best.step).value() / whole;
   const double share = 100 * worst->second.value() / whole;
   if (slower >= 0.05 && share >= 0.05) {
@@ -210,8 +210,7 @@ Found search(const Scenario& scenario, const Space& space, const EvidenceTable& 
   for (const Priced& priced : fitting) {
     Scenario chosen = with(base, priced.strategy);
     Answer answer = predict(chosen, evidence);
-    std::string lost =
-        found.best.empty() ? "" : why_slower(found.best.front().answer, answer);
+    std::string lost = found.best.empty() ? "" : why_slower(found.best.front().answer, answer);
     found.best.push_back({std::move(chosen), std::move(answer), std::move(lost)});
   }
   if (found.best.empty() && miss) {

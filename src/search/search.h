@@ -12,7 +12,7 @@ namespace orrery {
 
 struct SearchOptions {
   std::size_t keep = 5;
-  unsigned threads = 0;  // 0: one a core
+  unsigned threads = 0;                                                  // 0: one a core
   std::function<void(std::size_t done, std::size_t all)> progress = {};  // from one thread
 };
 

@@ -13,14 +13,15 @@ const Catalog& catalog() {
 }
 
 Request asking(std::map<std::string, std::string> values) {
-  values.insert({{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"gpus", "8"},
-                 {"global-batch", "64"}});
+  values.insert(
+      {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"gpus", "8"}, {"global-batch", "64"}});
   return Request{.values = values, .architecture = {}, .place = "test"};
 }
 
 Found found_for(const Request& request, unsigned threads = 2) {
   const Scenario scenario = resolve(request, catalog());
-  return search(scenario, space_of(request, scenario), {}, {.keep = 5, .threads = threads, .progress = {}});
+  return search(scenario, space_of(request, scenario), {},
+                {.keep = 5, .threads = threads, .progress = {}});
 }
 
 TEST(Search, BestComesFirstAndFits) {

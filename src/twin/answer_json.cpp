@@ -68,8 +68,7 @@ Json dollars(const std::optional<Dollars>& value) { return value ? Json(value->v
 
 Json cost_json(const Scenario& scenario, const Answer& answer) {
   Json cost = Json::object(
-      {{"usd_per_gpu_hour",
-        scenario.gpu_price ? Json(*scenario.gpu_price * 1_h / 1_USD) : Json()},
+      {{"usd_per_gpu_hour", scenario.gpu_price ? Json(*scenario.gpu_price * 1_h / 1_USD) : Json()},
        {"usd_per_step", dollars(answer.step_cost)},
        {"usd_per_million_tokens", dollars(answer.cost_per_million_tokens)}});
   if (scenario.tokens) {
@@ -135,9 +134,8 @@ Json to_json(const Strategy& s) {
 Json kernels_json(const Answer& answer) {
   Json list = Json::array();
   for (const KernelShare& kernel : answer.kernels) {
-    list.push_back(Json::object({{"name", kernel.name},
-                                 {"launches", kernel.launches},
-                                 {"seconds", kernel.time.value()}}));
+    list.push_back(Json::object(
+        {{"name", kernel.name}, {"launches", kernel.launches}, {"seconds", kernel.time.value()}}));
   }
   return list;
 }

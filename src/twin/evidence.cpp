@@ -45,9 +45,7 @@ EvidenceGroup group_of(Fields fields) {
 
 }  // namespace
 
-std::string EvidenceGroup::name() const {
-  return architecture + " " + framework + " " + precision;
-}
+std::string EvidenceGroup::name() const { return architecture + " " + framework + " " + precision; }
 
 TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
   EvidenceGroup wanted;
@@ -61,10 +59,10 @@ TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
   record.spread = unseen_spread;
   for (const EvidenceGroup& group : table) {
     if (group.name() != record.group || group.rows.empty()) continue;
-    const auto nearest = std::min_element(
-        group.rows.begin(), group.rows.end(), [&](const EvidenceRow& a, const EvidenceRow& b) {
-          return distance(a, scenario) < distance(b, scenario);
-        });
+    const auto nearest = std::min_element(group.rows.begin(), group.rows.end(),
+                                          [&](const EvidenceRow& a, const EvidenceRow& b) {
+                                            return distance(a, scenario) < distance(b, scenario);
+                                          });
     record.n = static_cast<std::int64_t>(group.rows.size());
     record.median_abs_error = group.median_abs_error;
     record.nearest = nearest->id;

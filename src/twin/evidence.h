@@ -47,7 +47,8 @@ struct TrackRecord {
 // Spread where no group matches. The worst fifth of predictions for kinds of job that were fitted
 // lies beyond 10 to 15 %; twice that is claimed for a kind that was never seen.
 inline constexpr double unseen_spread = 0.30;
-// A few rows say little of the next one: as many rows of `unseen_spread` are counted with a group's.
+// A few rows say little of the next one: as many rows of `unseen_spread` are counted with a
+// group's.
 inline constexpr double unseen_rows = 2;
 // A job this many doublings away from the nearest row (of GPUs, parameters and sequence length
 // together) is extrapolated, and its spread doubles.

@@ -18,8 +18,8 @@ struct Candidate {
 };
 
 struct Found {
-  std::vector<Candidate> best;  // fastest first
-  std::int64_t searched = 0;    // strategies looked at, pruned ones included
+  std::vector<Candidate> best;                 // fastest first
+  std::int64_t searched = 0;                   // strategies looked at, pruned ones included
   std::map<std::string, std::int64_t> pruned;  // by reason
   std::optional<Candidate> nearest_miss;       // the least memory, where nothing fits
 };

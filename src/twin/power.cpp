@@ -8,8 +8,8 @@ namespace orrery {
 namespace {
 
 bool uses_matrix_units(OpKind kind) {
-  return kind == OpKind::matmul || kind == OpKind::attention ||
-         kind == OpKind::attention_scores || kind == OpKind::attention_values;
+  return kind == OpKind::matmul || kind == OpKind::attention || kind == OpKind::attention_scores ||
+         kind == OpKind::attention_values;
 }
 
 GpuWork work_of(const Kernel& kernel) {

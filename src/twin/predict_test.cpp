@@ -12,7 +12,10 @@ using Values = std::map<std::string, std::string>;
 
 Scenario resolved(Values values) {
   static const Catalog catalog = Catalog::load(default_data_dir());
-  values.insert({{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"gpus", "8"}, {"tp", "2"},
+  values.insert({{"model", "llama-3.1-8b"},
+                 {"gpu", "h100-sxm"},
+                 {"gpus", "8"},
+                 {"tp", "2"},
                  {"global-batch", "64"}});
   return resolve(Request{.values = values, .architecture = {}, .place = "test"}, catalog);
 }
@@ -75,11 +78,28 @@ TEST(Predict, ALowerPowerCapIsNeverFaster) {
 TEST(Predict, JsonHasTheKeysThatOthersRelyOn) {
   const Scenario scenario = resolved({{"tokens", "1T"}});
   const Json json = to_json(scenario, predict(scenario));
-  for (const char* key :
-       {"schema_version", "warnings", "assumptions", "evidence", "error_band", "feasible", "reason",
-        "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu", "hfu",
-        "memory", "time", "power", "energy", "cost", "parameters", "strategy", "flop_convention",
-        "mfu_peak"}) {
+  for (const char* key : {"schema_version",
+                          "warnings",
+                          "assumptions",
+                          "evidence",
+                          "error_band",
+                          "feasible",
+                          "reason",
+                          "step_time_s",
+                          "tokens_per_s",
+                          "tokens_per_s_per_gpu",
+                          "model_tflops_per_gpu",
+                          "mfu",
+                          "hfu",
+                          "memory",
+                          "time",
+                          "power",
+                          "energy",
+                          "cost",
+                          "parameters",
+                          "strategy",
+                          "flop_convention",
+                          "mfu_peak"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   for (const char* key : {"group", "n", "median_abs_error", "nearest", "extrapolated"}) {

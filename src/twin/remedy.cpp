@@ -1,8 +1,8 @@
 #include "twin/remedy.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "twin/twin.h"
 
@@ -64,8 +64,7 @@ std::vector<Remedy> remedies(const Scenario& scenario, Bytes needed) {
 }
 
 std::string shortfall(const Scenario& scenario, const std::string& where, Bytes needed,
-                      Bytes capacity,
-                      const std::vector<std::pair<std::string, Bytes>>& terms) {
+                      Bytes capacity, const std::vector<std::pair<std::string, Bytes>>& terms) {
   const auto gib = [](Bytes bytes) { return bytes.value() / (1 << 30); };
   std::string text = fmt::format("needs {:.1f} GiB of {:.1f} GiB on {}; largest terms", gib(needed),
                                  gib(capacity), where);

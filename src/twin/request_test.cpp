@@ -28,8 +28,8 @@ std::string message_of(const std::string& path) {
 TEST(Request, YamlAndJsonAreTheSame) {
   const Request yaml = request_from_file(
       written("same.yaml", "model: llama-3.1-8b\ngpus: 8\nsequence-parallel: true\n"));
-  const Request json = request_from_file(written(
-      "same.json", R"({"model": "llama-3.1-8b", "gpus": 8, "sequence-parallel": true})"));
+  const Request json = request_from_file(
+      written("same.json", R"({"model": "llama-3.1-8b", "gpus": 8, "sequence-parallel": true})"));
   EXPECT_EQ(yaml.values, json.values);
   EXPECT_EQ(yaml.values.at("gpus"), "8");
   EXPECT_EQ(yaml.values.at("sequence-parallel"), "true");

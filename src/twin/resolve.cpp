@@ -1,8 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-
-#include <fmt/format.h>
+#include <filesystem>
 
 #include "catalog/architecture_from_config.h"
 #include "core/error.h"
@@ -53,8 +54,8 @@ class Asked {
     std::int64_t value = 0;
     const char* end = text_->data() + text_->size();
     const auto [stop, error] = std::from_chars(text_->data(), end, value);
-    if (error == std::errc::result_out_of_range || (stop == end && error == std::errc() &&
-                                                    (value < low || value > high))) {
+    if (error == std::errc::result_out_of_range ||
+        (stop == end && error == std::errc() && (value < low || value > high))) {
       fail("is out of range", fmt::format("give a whole number from {} to {}", low, high));
     }
     if (stop != end || error != std::errc()) {
@@ -92,6 +93,13 @@ class Asked {
   std::string key_;
   std::optional<std::string> text_;
 };
+
+// "gpt/config.json" is gpt, "gpt.json" too.
+std::string name_of_config(const std::string& path) {
+  const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+  const bool plain = file.stem() == "config" && file.has_parent_path();
+  return plain ? file.parent_path().filename().string() : file.stem().string();
+}
 
 class Resolver {
  public:
@@ -175,6 +183,7 @@ void Resolver::model() {
   const std::string& text = name.text();
   if (text.find('/') != std::string::npos || text.ends_with(".json")) {
     scenario_.model = architecture_from_config(read_json(text), text);
+    scenario_.model.name = name_of_config(text);
   } else {
     try {
       scenario_.model = catalog_.model(text);
@@ -306,8 +315,8 @@ void Resolver::power_and_price() {
     const Watts highest = gpu.power.highest.value_or(gpu.power.limit.value());
     const Watts lowest = gpu.power.lowest.value_or(Watts(0));
     if (limit < lowest || limit > highest || limit <= Watts(0)) {
-      cap.fail("cannot be set on " + gpu.name, fmt::format("its limits are {:.0f} W to {:.0f} W",
-                                                           lowest.value(), highest.value()));
+      cap.fail("cannot be set on " + gpu.name,
+               fmt::format("its limits are {:.0f} W to {:.0f} W", lowest.value(), highest.value()));
     }
     scenario_.power_cap = limit;
   }
@@ -339,8 +348,8 @@ void Resolver::lengths() {
     }
     return;
   }
-  length = model.max_positions > 0 ? std::min(default_seq_len, model.max_positions)
-                                   : default_seq_len;
+  length =
+      model.max_positions > 0 ? std::min(default_seq_len, model.max_positions) : default_seq_len;
   assume("seq-len", std::to_string(length),
          length < default_seq_len ? "the longest that the model takes" : "a common length");
 }
@@ -358,8 +367,7 @@ void Resolver::division() {
     s.sequence_parallel = given.yes();
   } else if (s.tp > 1) {
     s.sequence_parallel = scenario_.framework.defaults.sequence_parallel;
-    assume("sequence-parallel", s.sequence_parallel ? "true" : "false",
-           habit());
+    assume("sequence-parallel", s.sequence_parallel ? "true" : "false", habit());
   }
 }
 
@@ -415,8 +423,8 @@ void Resolver::batch() {
   }
   if (s.micro_batch * s.seq_len > (std::int64_t{1} << 28)) {
     throw InputError("a micro-batch of more than 268435456 tokens",
-                     fmt::format("{} sequences of {}", s.micro_batch, s.seq_len),
-                     "make it smaller", request_.place_of("micro-batch"));
+                     fmt::format("{} sequences of {}", s.micro_batch, s.seq_len), "make it smaller",
+                     request_.place_of("micro-batch"));
   }
 }
 

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "core/error.h"
 #include "twin/scenario.h"
 
@@ -51,9 +54,9 @@ TEST(Resolve, FillsInEveryDefaultAndSaysSo) {
   EXPECT_EQ(scenario.strategy.dp, 16);
   EXPECT_EQ(scenario.strategy.global_batch, 1024);
   EXPECT_EQ(scenario.cluster.gpus_per_node, 8);
-  for (const char* field : {"node", "fabric", "gpus-per-node", "precision", "framework", "attention",
-                            "price", "seq-len", "tp", "pp", "cp", "vpp", "dp", "zero", "recompute",
-                            "micro-batch", "global-batch", "convention"}) {
+  for (const char* field : {"node", "fabric", "gpus-per-node", "precision", "framework",
+                            "attention", "price", "seq-len", "tp", "pp", "cp", "vpp", "dp", "zero",
+                            "recompute", "micro-batch", "global-batch", "convention"}) {
     ASSERT_NE(assumed(scenario, field), nullptr) << field;
     EXPECT_FALSE(assumed(scenario, field)->reason.empty()) << field;
   }
@@ -78,15 +81,26 @@ TEST(Resolve, AutoPrecisionIsTheBestForTraining) {
 }
 
 TEST(Resolve, QuantitiesAsPeopleWriteThem) {
-  const Scenario scenario =
-      resolved({{"tokens", "15T"}, {"power-cap", "500 W"}, {"price", "2.5"},
-                {"oversubscription", "2:1"}, {"recompute", "full:8"}});
+  const Scenario scenario = resolved({{"tokens", "15T"},
+                                      {"power-cap", "500 W"},
+                                      {"price", "2.5"},
+                                      {"oversubscription", "2:1"},
+                                      {"recompute", "full:8"}});
   EXPECT_DOUBLE_EQ(scenario.tokens->value(), 15e12);
   EXPECT_DOUBLE_EQ(scenario.power_cap->value(), 500);
   EXPECT_DOUBLE_EQ(scenario.gpu_price->value() * 3600, 2.5);
   EXPECT_DOUBLE_EQ(scenario.cluster.oversubscription, 2);
   EXPECT_EQ(scenario.strategy.recompute, Recompute::full);
   EXPECT_DOUBLE_EQ(scenario.strategy.recompute_share, 0.25);
+}
+
+TEST(Resolve, AConfigurationFileIsNamedAfterItself) {
+  const std::string folder = testing::TempDir() + "tiny";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/config.json") << catalog().model_card("gpt2").config.dump();
+  const Scenario scenario = resolved({{"model", folder + "/config.json"}, {"seq-len", "512"}});
+  EXPECT_EQ(scenario.model.name, "tiny");
+  EXPECT_EQ(scenario.model.layers, 12);
 }
 
 // --- the words of errors: field, value, rule, mend ----------------------------------------------

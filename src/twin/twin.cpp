@@ -1,9 +1,9 @@
 #include "twin/twin.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -14,6 +14,9 @@
 
 namespace orrery {
 namespace {
+
+// Share of the memory below which an answer warns: published peaks of equal jobs differ by as much.
+constexpr double tight = 0.05;
 
 Program program_of(const Scenario& scenario) {
   const OpGraph graph = training_graph(scenario.model, graph_options(scenario));
@@ -61,8 +64,8 @@ std::vector<KernelShare> kernel_shares(const Program& program, const Prices& pri
   for (const KernelId kernel : program.kernels.ids()) {
     const std::int64_t count = launches[kernel];
     if (count == 0) continue;
-    shares.push_back({program.kernels[kernel].name, count,
-                      static_cast<double>(count) * prices.kernels[kernel]});
+    shares.push_back(
+        {program.kernels[kernel].name, count, static_cast<double>(count) * prices.kernels[kernel]});
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const KernelShare& a, const KernelShare& b) { return a.time > b.time; });
@@ -85,8 +88,8 @@ double recomputed_share(const Program& program) {
   return again / model;
 }
 
-// Large jobs lose time to what no single rank shows: jitter, stragglers, congestion. The framework's
-// `growth` is that share of the step, for each doubling of nodes.
+// Large jobs lose time to what no single rank shows: jitter, stragglers, congestion. The
+// framework's `growth` is that share of the step, for each doubling of nodes.
 void add_growth(const Scenario& scenario, Answer& answer) {
   const double nodes = static_cast<double>(scenario.cluster.nodes());
   const Seconds lost = scenario.framework.growth.value() * std::log2(nodes) * answer.step;
@@ -129,21 +132,29 @@ void compare(const Scenario& scenario, const EvidenceTable& table, Answer& answe
   answer.band = {answer.step / (1 + answer.evidence.spread),
                  answer.step / (1 - answer.evidence.spread)};
   if (answer.evidence.extrapolated) {
-    answer.warnings.push_back(answer.evidence.n == 0
-                                  ? "no published measurement like this one was compared: " +
-                                        answer.evidence.group
-                                  : "far from the nearest published measurement, " +
-                                        answer.evidence.nearest);
+    answer.warnings.push_back(
+        answer.evidence.n == 0
+            ? "no published measurement like this one was compared: " + answer.evidence.group
+            : "far from the nearest published measurement, " + answer.evidence.nearest);
   }
 }
 
 void check_memory(const Scenario& scenario, Answer& answer, Unfit unfit) {
   answer.feasible = answer.needed() <= answer.capacity;
-  if (answer.feasible) return;
+  if (answer.feasible) {
+    const double left = 1 - answer.needed() / answer.capacity;
+    if (left < tight) {
+      answer.warnings.push_back(
+          fmt::format("only {:.1f} % of the memory is left; fragments of the allocator or another "
+                      "version of the framework may take it",
+                      100 * left));
+    }
+    return;
+  }
   answer.reason =
       unfit == Unfit::explain
-          ? shortfall(scenario, answer.classes[answer.memory.at], answer.needed(),
-                      answer.capacity, largest_first(answer.memory.footprint))
+          ? shortfall(scenario, answer.classes[answer.memory.at], answer.needed(), answer.capacity,
+                      largest_first(answer.memory.footprint))
           : fmt::format("needs {:.1f} GiB of {:.1f} GiB", answer.needed().value() / (1 << 30),
                         answer.capacity.value() / (1 << 30));
 }
@@ -152,8 +163,7 @@ void check_memory(const Scenario& scenario, Answer& answer, Unfit unfit) {
 
 GraphOptions graph_options(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
-  const bool wide =
-      scenario.precision == Precision::fp32 || scenario.precision == Precision::tf32;
+  const bool wide = scenario.precision == Precision::fp32 || scenario.precision == Precision::tf32;
   GraphOptions options{.micro_batch = s.micro_batch, .seq_len = s.seq_len};
   options.compute = wide                                    ? Precision::fp32
                     : scenario.precision == Precision::fp16 ? Precision::fp16
@@ -180,9 +190,7 @@ Recipe recipe_of(const Framework& framework) {
   return recipe;
 }
 
-Bytes capacity_of(const Gpu& gpu) {
-  return gpu.memory.usable.value_or(gpu.memory.nominal.value());
-}
+Bytes capacity_of(const Gpu& gpu) { return gpu.memory.usable.value_or(gpu.memory.nominal.value()); }
 
 Peak scenario_memory(const Scenario& scenario) {
   EXPECT(broken_rules(scenario.strategy, scenario.model, scenario.cluster.gpus).empty());

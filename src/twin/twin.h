@@ -39,14 +39,14 @@ struct Answer {
   Bytes capacity;
   Breakdown time;
   Watts gpu_power;
-  Joules step_energy;                           // all GPUs
-  std::optional<Dollars> step_cost;             // all GPUs
-  std::optional<Seconds> run_time;              // of the whole run, when tokens are given
+  Joules step_energy;                // all GPUs
+  std::optional<Dollars> step_cost;  // all GPUs
+  std::optional<Seconds> run_time;   // of the whole run, when tokens are given
   std::optional<Dollars> run_cost;
   std::optional<Dollars> cost_per_million_tokens;
   TrackRecord evidence;
   Band band;
-  Totals work;  // of one rank of the busiest class
+  Totals work;                       // of one rank of the busiest class
   std::vector<KernelShare> kernels;  // of the busiest class, longest first
 
   Bytes needed() const { return total(memory.footprint); }
