@@ -1,0 +1,133 @@
+#include "cost/kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+namespace orrery {
+namespace {
+
+struct Tile {
+  double m, n;
+};
+// The shapes that vendor libraries choose from, large to small.
+constexpr std::array kTiles = {Tile{128, 256}, Tile{256, 128}, Tile{128, 128}, Tile{64, 256},
+                               Tile{128, 64},  Tile{64, 128},  Tile{64, 64}};
+
+double norm(double a, double b, double q) {
+  const double high = std::max(a, b);
+  if (high <= 0) return 0;
+  return high * std::pow(std::pow(a / high, q) + std::pow(b / high, q), 1 / q);
+}
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+// Tensor work of a long GEMM draws this at its sustained rate: (700 W - 122 W) / 794 TFLOP/s in
+// 16 bit and / 1403 TFLOP/s in FP8 on an H100 SXM, memory and shared memory included (derived from
+// the published matmul plateaus of stas00/ml-engineering@744d01e and the idle power of arXiv
+// 2604.04745). Older parts are not held by their limit at these rates.
+constexpr double kJoulesPerFlop16 = 0.73e-12;
+constexpr double kJoulesPerFlop8 = 0.41e-12;
+
+}  // namespace
+
+KernelModel::KernelModel(const Gpu& gpu, const KernelRates& rates, const Framework& framework,
+                         AttentionKernel attention, Watts power_limit)
+    : gpu_(gpu),
+      rates_(rates),
+      framework_(framework),
+      attention_rates_(attention == AttentionKernel::early_flash ? rates.early_flash : rates.flash),
+      power_limit_(power_limit),
+      stream_(gpu.memory.bandwidth.value() * rates.stream.value()) {}
+
+const MatrixRates& KernelModel::matrix_rates(Precision precision) const {
+  const bool eight = precision == Precision::fp8 || precision == Precision::int8;
+  return eight ? rates_.eight_bit : rates_.sixteen_bit;
+}
+
+FlopPerSecond KernelModel::sustained(Precision precision) const {
+  const MatrixRates& rates = matrix_rates(precision);
+  const FlopPerSecond free =
+      gpu_.required_peak(precision) * rates.sustained.value() * framework_.quality.value();
+  const double floor = (gpu_.power.idle.value_or(Watts(0)) + gpu_.power.context.value_or(Watts(0))).value();
+  const double energy = precision == Precision::fp8 ? kJoulesPerFlop8 : kJoulesPerFlop16;
+  // Parts that are not held by their own limit are taken to need just that limit.
+  const double needed = gpu_.architecture == GpuArchitecture::hopper
+                            ? energy * free.value()
+                            : gpu_.power.limit.value().value() - floor;
+  const double allowed = std::max(power_limit_.value() - floor, 1.0);
+  if (needed <= allowed) return free;
+  return free * std::pow(allowed / needed, 1 / rates_.cap_exponent.value());
+}
+
+Seconds KernelModel::operator()(const Kernel& kernel) const {
+  switch (kernel.kind) {
+    case OpKind::matmul:
+      return matmul(kernel, std::get<Matmul>(kernel.shape));
+    case OpKind::attention:
+      return attention(kernel, std::get<Attention>(kernel.shape));
+    case OpKind::attention_scores:
+    case OpKind::attention_values:
+      return batched(kernel);
+    default:
+      return traffic(kernel);
+  }
+}
+
+Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
+  const MatrixRates& rates = matrix_rates(kernel.precision);
+  const double m = as_double(shape.m), n = as_double(shape.n), k = as_double(shape.k);
+  if (m <= 0 || n <= 0 || k <= 0) return Seconds(0);
+  const bool aligned = shape.m % 64 == 0 && shape.n % 64 == 0 && shape.k % 64 == 0;
+  const double rate = sustained(kernel.precision).value() * (aligned ? 1 : rates.misaligned.value());
+  const double sms = as_double(gpu_.sms.value());
+  const double q = rates.overlap.value();
+  const double element = element_size(kernel.precision).value();
+  const double memory = ((n * k + m * k) * element + 2 * m * n) / stream_.value();
+
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : kTiles) {
+    const double ctas = std::ceil(m / tile.m) * std::ceil(n / tile.n);
+    const double compute = 2 * tile.m * tile.n * k * sms / rate;
+    const double feed = (tile.m + tile.n) * k * element / rates.feed.value().value();
+    const double cta = norm(compute, feed, q) + 2 * tile.m * tile.n / rates.epilogue.value().value();
+    const double filled = std::max(ctas / sms, 1.0);
+    const double waves = filled + rates.quantisation.value() * (std::ceil(filled) - filled);
+    best = std::min(best, norm(waves * cta, memory, q));
+  }
+  double total = rates_.start.value().value() + best;
+  // Adding the result to the gradient so far reads and writes the accumulated one.
+  if (kernel.pass == Pass::weight_gradient) {
+    total += framework_.per_parameter.accumulate.value() * m * n / stream_.value();
+  }
+  return Seconds(total);
+}
+
+Seconds KernelModel::attention(const Kernel& kernel, const Attention& shape) const {
+  const double length = as_double(shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys);
+  const double width = std::min(1.0, as_double(shape.head_dim) / 128);
+  double rate = gpu_.required_peak(kernel.precision).value() * attention_rates_.sustained.value() *
+                length / (length + attention_rates_.half_length.value()) *
+                std::pow(width, attention_rates_.head_dim_exponent.value());
+  if (kernel.pass != Pass::forward) rate *= attention_rates_.backward.value();
+  const double memory = (kernel.read + kernel.written).value() / stream_.value();
+  return Seconds(rates_.start.value().value() + std::max(kernel.flop.value() / rate, memory));
+}
+
+Seconds KernelModel::batched(const Kernel& kernel) const {
+  const Attention& shape = std::get<Attention>(kernel.shape);
+  double rate = sustained(kernel.precision).value() * rates_.unfused.value();
+  if (shape.head_dim % 8 != 0) rate *= rates_.unfused_misaligned.value();
+  const double memory = (kernel.read + kernel.written).value() / stream_.value();
+  return Seconds(rates_.start.value().value() + std::max(kernel.flop.value() / rate, memory));
+}
+
+Seconds KernelModel::traffic(const Kernel& kernel) const {
+  const double bytes = (kernel.read + kernel.written).value() * framework_.traffic.value();
+  return rates_.start.value() + Seconds(bytes / stream_.value());
+}
+
+}  // namespace orrery

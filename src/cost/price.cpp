@@ -1,0 +1,76 @@
+#include "cost/price.h"
+
+#include <cmath>
+
+#include "cost/collective.h"
+#include "cost/kernel.h"
+
+namespace orrery {
+namespace {
+
+Network network_of(const Machine& machine) {
+  Network network = network_of(machine.cluster);
+  network.inter = network.inter * machine.framework.network_share.value();
+  return network;
+}
+
+// A collective's start grows with its ranks where a framework walks over them one by one.
+Seconds walk_over_ranks(const Comm& comm, const Framework& framework) {
+  if (comm.kind != GroupKind::data && comm.kind != GroupKind::shard) return Seconds(0);
+  return framework.rank_latency.value() * static_cast<double>(comm.group.ranks);
+}
+
+double exposed_share(GroupKind kind, const Framework::Exposed& exposed) {
+  switch (kind) {
+    case GroupKind::tensor:
+      return exposed.tensor.value();
+    case GroupKind::context:
+      return exposed.context.value();
+    default:
+      return exposed.data.value();
+  }
+}
+
+Price price_of(const Comm& comm, const Network& network, const Framework& framework) {
+  const Seconds alone = collective_time(comm, network) + walk_over_ranks(comm, framework);
+  const double share = exposed_share(comm.kind, framework.exposed);
+  const bool in_the_way = comm.kind == GroupKind::tensor || comm.kind == GroupKind::context;
+  if (in_the_way) return {.duration = alone * share, .stolen = Seconds(0)};
+  return {.duration = alone, .stolen = alone * share};
+}
+
+// Neighbouring stages share a node only if the whole job does: else some pair crosses the fabric,
+// and the pipeline waits for that one.
+bool stages_cross_nodes(const Program& program, std::int64_t gpus_per_node) {
+  std::int64_t ranks = 0;
+  for (const RankClass& stage : program.classes) ranks += stage.ranks;
+  return ranks > gpus_per_node;
+}
+
+}  // namespace
+
+Prices price(const Program& program, const Machine& machine) {
+  const Framework& framework = machine.framework;
+  const KernelModel kernels(machine.cluster.gpu, machine.rates, framework, machine.attention,
+                            machine.power_limit);
+  const Network network = network_of(machine);
+
+  Prices prices{};
+  for (const Kernel& kernel : program.kernels) prices.kernels.push_back(kernels(kernel));
+  for (const Comm& comm : program.comms) {
+    prices.comms.push_back(price_of(comm, network, framework));
+  }
+  const bool crosses = stages_cross_nodes(program, network.gpus_per_node);
+  prices.point_to_point_latency = crosses ? network.inter_latency : network.intra_latency;
+  prices.point_to_point = crosses ? network.inter * network.inter_efficiency
+                                  : network.intra * network.intra_efficiency;
+  prices.point_to_point = prices.point_to_point / framework.exposed.pipeline.value();
+  prices.host = machine.cluster.gpu.pcie.bandwidth.value();
+  prices.host_latency = Seconds(10e-6);
+  prices.update = kernels.stream();
+  prices.step_overhead = framework.step_overhead.value();
+  prices.launch = framework.launch.value();
+  return prices;
+}
+
+}  // namespace orrery
