@@ -25,8 +25,9 @@ void Body::blocking(CommId comm, BufferId buffer, BufferId source) {
   wait_for(Event::reduced);
 }
 
-void Body::on_data(CommId comm, BufferId buffer, BufferId source, Event after, Event signal) {
-  push({Collective{comm, buffer, source}, Stream::data, {id(after)}, id(signal)});
+void Body::on_data(CommId comm, BufferId buffer, BufferId source, Event after, Event signal,
+                   std::int64_t layer_shift) {
+  push({Collective{comm, buffer, source, layer_shift}, Stream::data, {id(after)}, id(signal)});
 }
 
 void Body::receive(Recv recv) {

@@ -29,6 +29,7 @@ class PassWriter {
   void write() {
     find_last_uses();
     gather_weights();
+    if (pass_.reduces_left) reduce_bucket(stage_, pass_.layer, body_, 1);
     const std::size_t from = body_.size();
     for (const TensorId tensor : pass_.entering) {
       if (!last_use_.count(tensor)) release(tensor);
@@ -326,13 +327,16 @@ class PassWriter {
   }
 
   void reduce_gradients() {
-    const bool bucket = pass_.backward && stage_.data.reduces_each_backward();
-    if (!bucket && !pass_.reduces_gradients) return;
-    for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
-      if (!bucket && state->layer != pass_.layer) continue;  // reduced once, after its own pass
-      stage_.data.reduce(lowering_, body_, state->parameters, state->gradients,
-                         bucket ? state->bucket : BufferId());
-      if (bucket) body_.free(state->bucket);
+    if (pass_.leaves_reduction) return;
+    if (pass_.backward && stage_.data.reduces_each_backward()) {
+      reduce_bucket(stage_, pass_.layer, body_);
+    } else if (pass_.reduces_gradients) {
+      for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
+        if (state->layer != pass_.layer) continue;  // reduced once, after its own pass
+        stage_.data.reduce(lowering_, body_, state->parameters, state->gradients, {});
+      }
+    } else {
+      return;
     }
     if (!lowering_.recipe.overlap_data) body_.wait_for(Event::gradients);
   }
@@ -359,6 +363,14 @@ class PassWriter {
 
 void write_pass(Stage& stage, const LayerPass& pass, Body& body) {
   PassWriter(stage, pass, body).write();
+}
+
+void reduce_bucket(Stage& stage, LayerId layer, Body& body, std::int64_t layer_shift) {
+  for (const LayerState* state : stage.state.used_by(layer)) {
+    stage.data.reduce(stage.lowering, body, state->parameters, state->gradients, state->bucket,
+                      layer_shift);
+    body.free(state->bucket);
+  }
 }
 
 }  // namespace orrery

@@ -57,6 +57,11 @@ struct Stretch {
   Recompute recompute;
 };
 
+// What the data stream does beside each layer of a backward stretch.
+struct Turns {
+  bool leave_reduction = false, reduce_left = false;
+};
+
 class StageWriter {
  public:
   explicit StageWriter(Stage& stage)
@@ -264,18 +269,43 @@ class StageWriter {
           stage_.buffers.named("prefetched weights", gathered.term, gathered.size, gathered.dtype);
       body.alloc(ahead);
     }
+    if (ahead && !step.forward && stage_.data.reduces_each_backward()) {
+      write_backward_gathering_ahead(stretch, step, body);
+    } else {
+      write_layers(stretch, step, {}, body);
+    }
+    if (ahead) body.free(ahead);
+  }
+
+  void write_layers(const Stretch& stretch, const Step& step, Turns turns, Body& body) {
     Body inner = body.inner();
-    write_layer(graph_.decoder, stretch.recompute, step, inner);
+    write_layer(graph_.decoder, stretch.recompute, step, inner, turns);
+    loop_over(stretch, step, std::move(inner), body);
+  }
+
+  void loop_over(const Stretch& stretch, const Step& step, Body inner, Body& body) {
     body.loop({.count = stretch.count,
                .body = {},
                .over_layers = true,
                .order = step.forward ? Order::ascending : Order::descending,
                .first = stretch.first},
               std::move(inner));
-    if (ahead) body.free(ahead);
   }
 
-  void write_layer(LayerId id, Recompute recompute, const Step& step, Body& body) {
+  // Each layer's gather goes out before the reduction of the layer above, as FSDP's backward
+  // prefetch orders them, so that the next layer need not wait for both.
+  void write_backward_gathering_ahead(const Stretch& stretch, const Step& step, Body& body) {
+    const std::int64_t last = stretch.first + stretch.count - 1;
+    write_layers({last, 1, stretch.recompute}, step, {.leave_reduction = true}, body);
+    write_layers({stretch.first, stretch.count - 1, stretch.recompute}, step,
+                 {.leave_reduction = true, .reduce_left = true}, body);
+    Body left = body.inner();
+    reduce_bucket(stage_, graph_.decoder, left);
+    loop_over({stretch.first, 1, stretch.recompute}, step, std::move(left), body);
+  }
+
+  void write_layer(LayerId id, Recompute recompute, const Step& step, Body& body,
+                   Turns turns = {}) {
     const Layer& layer = graph_.layers[id];
     const LayerPasses passes = passes_of(layer, recompute);
     const bool divides_input = recompute == Recompute::full && divides_checkpoints();
@@ -303,6 +333,8 @@ class StageWriter {
       if (layer.input_gradient) pass.leaving.insert(layer.input_gradient);
       pass.gathers_weights = gathers_in_backward();
       pass.reduces_gradients = step.edge;
+      pass.leaves_reduction = turns.leave_reduction;
+      pass.reduces_left = turns.reduce_left;
     }
     write_pass(stage_, pass, body);
   }

@@ -82,19 +82,19 @@ bool DataParallel::reduces_each_backward() const {
 }
 
 void DataParallel::reduce(Lowering& lowering, Body& body, double parameters, BufferId buffer,
-                          BufferId source) const {
+                          BufferId source, std::int64_t layer_shift) const {
   const Bytes size(parameters * recipe_.reduce_bytes);
   const Precision dtype = format_of(recipe_.reduce_bytes);
   if (shard_ > 1) {
     const CommId scatter =
         lowering.comm(CollectiveOp::reduce_scatter, GroupKind::shard, size, dtype);
-    body.on_data(scatter, buffer, source, Event::computed, Event::gradients);
+    body.on_data(scatter, buffer, source, Event::computed, Event::gradients, layer_shift);
   }
   if (replicas_ > shard_) {
     const CommId sum =
         lowering.comm(CollectiveOp::all_reduce, shard_ > 1 ? GroupKind::replica : GroupKind::data,
                       size / static_cast<double>(shard_), dtype);
-    body.on_data(sum, buffer, {}, Event::computed, Event::gradients);
+    body.on_data(sum, buffer, {}, Event::computed, Event::gradients, layer_shift);
   }
 }
 

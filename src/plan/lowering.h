@@ -59,7 +59,8 @@ class Body {
   // A collective between the kernel before it and the one after it.
   void blocking(CommId comm, BufferId buffer, BufferId source = {});
   // A collective on the data stream that starts after `after`.
-  void on_data(CommId comm, BufferId buffer, BufferId source, Event after, Event signal);
+  void on_data(CommId comm, BufferId buffer, BufferId source, Event after, Event signal,
+               std::int64_t layer_shift = 0);
   void receive(Recv recv);
   void send(Send send);  // of what the last kernel wrote
   void update(Update update);
@@ -112,7 +113,8 @@ class DataParallel {
   std::int64_t shard() const { return shard_; }
 
   // From `source` (or in place) to `buffer`; several collectives where shards have replicas.
-  void reduce(Lowering&, Body&, double parameters, BufferId buffer, BufferId source) const;
+  void reduce(Lowering&, Body&, double parameters, BufferId buffer, BufferId source,
+              std::int64_t layer_shift = 0) const;
   void gather(Lowering&, Body&, double parameters, BufferId buffer, BufferId source,
               Event after) const;
 
@@ -180,6 +182,10 @@ struct LayerPass {
   bool backward;
   bool gathers_weights = false;    // on the data stream, before the pass
   bool reduces_gradients = false;  // on the data stream, after the pass
+  // Where each pass gathers, the next gather must not queue behind this pass's reduction: the
+  // reduction is left to the next pass, which gathers first.
+  bool leaves_reduction = false;
+  bool reduces_left = false;       // that of the same kind of layer, one turn of the loop ago
 };
 
 struct Stage {
@@ -192,6 +198,8 @@ struct Stage {
 };
 
 void write_pass(Stage& stage, const LayerPass& pass, Body& body);
+// Reduces the gradients of the last pass over `layer` out of its bucket.
+void reduce_bucket(Stage& stage, LayerId layer, Body& body, std::int64_t layer_shift = 0);
 RankClass lower_stage(Lowering& lowering, std::int64_t stage);
 
 }  // namespace orrery

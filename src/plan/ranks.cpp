@@ -13,7 +13,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 std::int64_t Group::ranks_per_node(std::int64_t gpus_per_node) const {
   EXPECT(gpus_per_node >= 1);
-  return std::clamp(gpus_per_node / stride, std::int64_t{1}, ranks);
+  return std::min(ceil_div(gpus_per_node, stride), ranks);
 }
 
 std::int64_t Group::nodes(std::int64_t gpus_per_node) const {

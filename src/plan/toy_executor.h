@@ -180,6 +180,12 @@ class ToyExecutor {
   }
 
   void run(const Collective& collective) {
+    layer_ += collective.layer_shift;
+    exchange(collective);
+    layer_ -= collective.layer_shift;
+  }
+
+  void exchange(const Collective& collective) {
     const Comm& comm = program_.comms[collective.comm];
     const BufferId source = collective.source ? collective.source : collective.buffer;
     const bool tensor = comm.kind == GroupKind::tensor;
