@@ -55,6 +55,7 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.per_parameter = per_parameter_of(fields.nested("bytes_per_parameter"));
   framework.reshard_after_forward = fields.required<bool>("reshard_after_forward");
   framework.shards_checkpoints = fields.required<bool>("shards_checkpoints");
+  framework.fuses_accumulation = fields.required<bool>("fuses_accumulation");
   framework.overlaps_gradients = fields.required<bool>("overlaps_gradients");
   framework.context = fields.required<Fact<Bytes>>("context");
   framework.slack = fields.required<Fact<double>>("slack");

@@ -33,6 +33,7 @@ struct Framework {
   } per_parameter;
   bool reshard_after_forward = true;       ///< ZeRO-3 gathers again for the backward pass
   bool shards_checkpoints = false;         ///< full recompute keeps its inputs divided by tp
+  bool fuses_accumulation = false;         ///< into the products that give weight gradients
   bool overlaps_gradients = true;          ///< reduces buckets while the backward pass goes on
   Fact<Bytes> context;                     ///< held before the first tensor
   Fact<double> slack;                      ///< reserved over allocated, minus one

@@ -86,7 +86,13 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
   const double sms = as_double(gpu_.sms.value());
   const double q = rates.overlap.value();
   const double element = element_size(kernel.precision).value();
-  const double memory = ((n * k + m * k) * element + 2 * m * n) / stream_.value();
+  // Adding a weight gradient to the sum so far reads and writes that sum: in the product's own
+  // epilogue, or in a kernel after it.
+  const bool accumulates = kernel.pass == Pass::weight_gradient;
+  const double sum = framework_.per_parameter.accumulate.value() * m * n;
+  const bool fused = accumulates && framework_.fuses_accumulation;
+  const double result = fused ? sum : 2 * m * n;
+  const double memory = ((n * k + m * k) * element + result) / stream_.value();
 
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
@@ -98,12 +104,8 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
     const double waves = filled + rates.quantisation.value() * (std::ceil(filled) - filled);
     best = std::min(best, norm(waves * cta, memory, q));
   }
-  double total = rates_.start.value().value() + best;
-  // Adding the result to the gradient so far reads and writes the accumulated one.
-  if (kernel.pass == Pass::weight_gradient) {
-    total += framework_.per_parameter.accumulate.value() * m * n / stream_.value();
-  }
-  return Seconds(total);
+  const double after = accumulates && !fused ? sum / stream_.value() : 0;
+  return Seconds(rates_.start.value().value() + best + after);
 }
 
 Seconds KernelModel::attention(const Kernel& kernel, const Attention& shape) const {
