@@ -15,6 +15,7 @@ Framework::Defaults defaults_of(Fields fields) {
                                                                     {"early_flash", AttentionKernel::early_flash},
                                                                     {"unfused", AttentionKernel::unfused}});
   defaults.dropout = fields.required<bool>("dropout");
+  defaults.equal_chunks = fields.required<bool>("equal_chunks");
   defaults.layers_per_chunk = fields.required_in<std::int64_t>("layers_per_chunk", 0, 1000);
   fields.finish();
   return defaults;
@@ -54,6 +55,8 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.defaults = defaults_of(fields.nested("defaults"));
   framework.per_parameter = per_parameter_of(fields.nested("bytes_per_parameter"));
   framework.reshard_after_forward = fields.required<bool>("reshard_after_forward");
+  framework.holds_gathered_in_pipelines =
+      fields.required<bool>("holds_gathered_in_pipelines");
   framework.shards_checkpoints = fields.required<bool>("shards_checkpoints");
   framework.fuses_accumulation = fields.required<bool>("fuses_accumulation");
   framework.overlaps_gradients = fields.required<bool>("overlaps_gradients");

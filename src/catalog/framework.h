@@ -21,6 +21,7 @@ struct Framework {
     std::string recompute = "none";
     AttentionKernel attention = AttentionKernel::flash;
     bool dropout = false;
+    bool equal_chunks = true;              ///< cuts the layers into equal chunks only
     std::int64_t layers_per_chunk = 0;     ///< interleaves pipelines down to this; 0: never
   } defaults;
 
@@ -32,6 +33,7 @@ struct Framework {
     Fact<double> logit;                    ///< a logit, kept in all
   } per_parameter;
   bool reshard_after_forward = true;       ///< ZeRO-3 gathers again for the backward pass
+  bool holds_gathered_in_pipelines = false; ///< ZeRO-3 with pp > 1 gathers once a step
   bool shards_checkpoints = false;         ///< full recompute keeps its inputs divided by tp
   bool fuses_accumulation = false;         ///< into the products that give weight gradients
   bool overlaps_gradients = true;          ///< reduces buckets while the backward pass goes on

@@ -166,6 +166,7 @@ class Rules {
 
   void layers() {
     const std::int64_t slots = s_.pp * s_.vpp;
+    if (!s_.equal_chunks && model_.layers >= slots) return;
     const auto fits = [&](std::int64_t pp) { return layers_fit(model_.layers, pp, s_.vpp); };
     const std::string hint = "pp: " + nearest(s_.pp, model_.layers, fits);
     if (model_.layers < slots && !fits(s_.pp)) {

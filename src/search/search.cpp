@@ -163,7 +163,7 @@ Scenario without_searched_defaults(Scenario scenario, const Space& space) {
 
 Bytes least_memory(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
-  const Recipe recipe = recipe_of(scenario.framework);
+  const Recipe recipe = recipe_of(scenario.framework, scenario.strategy);
   const double shards = static_cast<double>(shard_ranks(s));
   const auto held = [&](double bytes, Zero from) {
     return s.zero >= from ? bytes / shards : bytes;

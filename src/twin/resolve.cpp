@@ -357,6 +357,7 @@ void Resolver::lengths() {
 void Resolver::division() {
   Strategy& s = scenario_.strategy;
   const std::string reason = "not divided, unless told so";
+  s.equal_chunks = scenario_.framework.defaults.equal_chunks;
   s.tp = whole_or("tp", 1, max_ranks, reason);
   s.pp = whole_or("pp", 1, max_ranks, reason);
   s.cp = whole_or("cp", 1, max_ranks, reason);

@@ -76,6 +76,6 @@ Scenario resolve(const Request&, const Catalog&);
 
 // The scenario with another strategy, and what must be recomputed from it.
 GraphOptions graph_options(const Scenario&);
-Recipe recipe_of(const Framework&);
+Recipe recipe_of(const Framework&, const Strategy&);
 
 }  // namespace orrery

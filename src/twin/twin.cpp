@@ -20,7 +20,7 @@ constexpr double tight = 0.05;
 
 Program program_of(const Scenario& scenario) {
   const OpGraph graph = training_graph(scenario.model, graph_options(scenario));
-  return lower(graph, scenario.strategy, recipe_of(scenario.framework));
+  return lower(graph, scenario.strategy, recipe_of(scenario.framework, scenario.strategy));
 }
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
@@ -175,7 +175,7 @@ GraphOptions graph_options(const Scenario& scenario) {
   return options;
 }
 
-Recipe recipe_of(const Framework& framework) {
+Recipe recipe_of(const Framework& framework, const Strategy& strategy) {
   Recipe recipe;
   recipe.gradient_bytes = framework.per_parameter.gradients.value();
   recipe.reduce_bytes = framework.per_parameter.reduce.value();
@@ -185,7 +185,9 @@ Recipe recipe_of(const Framework& framework) {
   recipe.head_gradient_bytes = framework.per_parameter.head_gradient.value();
   recipe.fused_cross_entropy = framework.per_parameter.logit.value() <= 4;
   recipe.overlap_data = framework.overlaps_gradients;
-  recipe.reshard_after_forward = framework.reshard_after_forward;
+  recipe.reshard_after_forward =
+      framework.reshard_after_forward &&
+      !(strategy.pp > 1 && framework.holds_gathered_in_pipelines);
   recipe.shards_checkpoints = framework.shards_checkpoints;
   return recipe;
 }

@@ -176,6 +176,9 @@ std::string Expression::precision() {
   if (framework_is({"megatron"}) && early() && !core) {
     set("framework", out_.framework = "megatron-2021");
   }
+  if (framework_is({"deepspeed"}) && early()) {
+    set_default("framework", out_.framework = "deepspeed-2021", "fp16 stacks are of that age");
+  }
   if (framework_is({"megatron"}) && notes_say("tp comm overlap ")) {
     set_default("framework", out_.framework = "nemo", "overlaps tensor parallelism as NeMo does");
   }
@@ -296,7 +299,9 @@ void Expression::recompute() {
     set("recompute", text);
   } else if (framework_is({"hf", "megatron-2021"})) {
     set_default("recompute", text = "full", "the usual choice there");
-  } else if (framework_is({"nemo", "megatron", "jax", "torchtitan", "fsdp", "ddp"})) {
+  } else if (framework_is({"jax"})) {
+    set_default("recompute", text = "operators", "its recipes do not fit in memory without");
+  } else if (framework_is({"nemo", "megatron", "torchtitan", "fsdp", "ddp"})) {
     set_default("recompute", text = "none",
                 "published recipes do not recompute unless they say so");
   } else {
@@ -365,7 +370,7 @@ std::string Expression::chunks() {
 }
 
 std::string Expression::kernels() {
-  if (early() && framework_is({"deepspeed", "hf"})) {
+  if (early() && framework_is({"hf"})) {
     set_default("attention", "unfused", "fp16 stacks come from before flash attention");
   }
   return "";

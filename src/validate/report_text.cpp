@@ -49,6 +49,7 @@ Json row_json(const ValidatedRow& row) {
                        {"error", or_null(row.error)},
                        {"memory_measured", or_null(row.memory_measured)},
                        {"memory_predicted", or_null(row.memory_predicted)},
+                       {"refused", row.refused},
                        {"defaults", std::move(defaults)}});
 }
 

@@ -151,7 +151,7 @@ TEST(Validate, JsonHasTheDocumentedKeys) {
   EXPECT_THAT(keys(json["oom"]), ElementsAre("n", "refused", "ran", "ran_refused"));
   EXPECT_THAT(keys(json["rows"][0]),
               ElementsAre("id", "measured", "predicted", "error", "memory_measured",
-                          "memory_predicted", "defaults"));
+                          "memory_predicted", "refused", "defaults"));
   EXPECT_EQ(json["rows"][1]["defaults"].size(), 1u);
 }
 
