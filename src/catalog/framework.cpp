@@ -57,6 +57,7 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.reshard_after_forward = fields.required<bool>("reshard_after_forward");
   framework.holds_gathered_in_pipelines =
       fields.required<bool>("holds_gathered_in_pipelines");
+  framework.scatters_sends = fields.required<bool>("scatters_sends");
   framework.shards_checkpoints = fields.required<bool>("shards_checkpoints");
   framework.fuses_accumulation = fields.required<bool>("fuses_accumulation");
   framework.overlaps_gradients = fields.required<bool>("overlaps_gradients");

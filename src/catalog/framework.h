@@ -34,6 +34,7 @@ struct Framework {
   } per_parameter;
   bool reshard_after_forward = true;       ///< ZeRO-3 gathers again for the backward pass
   bool holds_gathered_in_pipelines = false; ///< ZeRO-3 with pp > 1 gathers once a step
+  bool scatters_sends = false;             ///< tensor ranks each send a slice between stages
   bool shards_checkpoints = false;         ///< full recompute keeps its inputs divided by tp
   bool fuses_accumulation = false;         ///< into the products that give weight gradients
   bool overlaps_gradients = true;          ///< reduces buckets while the backward pass goes on

@@ -37,6 +37,7 @@ struct Recipe {
   bool fused_cross_entropy = true;    // 4 bytes a logit kept, else 10
   bool overlap_data = true;           // gradient buckets and parameter gathers on the data stream
   bool reshard_after_forward = true;  // ZeRO-3 gathers again for the backward pass
+  bool scatters_sends = false;        // tensor ranks each send a slice (arXiv 2104.04473, 4.1)
   bool shards_checkpoints = false;    // full recompute keeps its inputs divided by tp
   double head_gradient_bytes = 4;     // fp32 gradient of the output matrix before accumulation
 };

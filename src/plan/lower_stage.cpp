@@ -216,12 +216,32 @@ class StageWriter {
     return step.forward ? stage_.buffers.hidden() : stage_.buffers.hidden_gradient();
   }
 
+  // Where tensor ranks hold the same activations, each may send a slice of them; those who receive
+  // the slices gather them.
+  bool slices() const {
+    return lowering_.recipe.scatters_sends && s_.tp > 1 && !s_.sequence_parallel;
+  }
+  Bytes size_sent(BufferId buffer) const {
+    return stage_.ranks.buffers[buffer].size / static_cast<double>(slices() ? s_.tp : 1);
+  }
+
   void receive(const Step& step, Body& body) {
     const std::int64_t from = stage_.stage + (step.forward ? -1 : 1);
     const BufferId buffer = travelling(step);
+    const Buffer whole = stage_.ranks.buffers[buffer];
+    const Bytes size = size_sent(buffer);
+    const BufferId arriving =
+        slices() ? stage_.buffers.named("received slice", MemoryTerm::workspace, size, whole.dtype)
+                 : buffer;
+    body.alloc(arriving);
+    body.receive(
+        {class_of((from + s_.pp) % s_.pp), channel(step.chunk, step.forward), size, arriving});
+    if (!slices()) return;
     body.alloc(buffer);
-    body.receive({class_of((from + s_.pp) % s_.pp), channel(step.chunk, step.forward),
-                  stage_.ranks.buffers[buffer].size, buffer});
+    body.blocking(
+        lowering_.comm(CollectiveOp::all_gather, GroupKind::tensor, whole.size, whole.dtype),
+        buffer, arriving);
+    body.free(arriving);
   }
 
   // Forwards, the last stage's chunk goes on as the first stage's next one; backwards the reverse.
@@ -231,8 +251,8 @@ class StageWriter {
     const bool wraps = to < 0 || to == s_.pp;
     const BufferId buffer = travelling(step);
     body.send({class_of((to + s_.pp) % s_.pp),
-               channel(step.chunk + (wraps ? direction : 0), step.forward),
-               stage_.ranks.buffers[buffer].size, buffer});
+               channel(step.chunk + (wraps ? direction : 0), step.forward), size_sent(buffer), buffer,
+               slices()});
     body.free(buffer);
   }
 

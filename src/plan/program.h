@@ -111,6 +111,7 @@ struct Send {
   std::int32_t channel;
   Bytes size;
   BufferId buffer;
+  bool slice = false;  // only this tensor rank's equal share of its rows
 };
 struct Recv {
   ClassId from;

@@ -170,7 +170,9 @@ class ToyExecutor {
     return (static_cast<std::int64_t>(id.index()) * me_.dp + me_.data) * me_.tp + me_.tensor;
   }
   void run(const Send& send) {
-    const Matrix& m = read(send.buffer);
+    const Matrix whole = read(send.buffer);
+    const std::int64_t rows = whole.rows / me_.tp;
+    const Matrix m = send.slice ? whole.some_rows(me_.tensor * rows, rows) : whole;
     sent +=
         static_cast<double>(m.v.size()) * element_size(ranks_.buffers[send.buffer].dtype).value();
     network_.send({rank_of(id_), rank_of(send.to), send.channel}, m);

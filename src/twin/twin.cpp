@@ -188,6 +188,7 @@ Recipe recipe_of(const Framework& framework, const Strategy& strategy) {
   recipe.reshard_after_forward =
       framework.reshard_after_forward &&
       !(strategy.pp > 1 && framework.holds_gathered_in_pipelines);
+  recipe.scatters_sends = framework.scatters_sends;
   recipe.shards_checkpoints = framework.shards_checkpoints;
   return recipe;
 }

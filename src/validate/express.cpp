@@ -176,6 +176,9 @@ std::string Expression::precision() {
   if (framework_is({"megatron"}) && early() && !core) {
     set("framework", out_.framework = "megatron-2021");
   }
+  if (framework_is({"megatron-deepspeed"}) && notes_say("bf16 optimizer ")) {
+    set("framework", out_.framework = "megatron-deepspeed-bf16");
+  }
   if (framework_is({"deepspeed"}) && early()) {
     set_default("framework", out_.framework = "deepspeed-2021", "fp16 stacks are of that age");
   }
@@ -186,8 +189,8 @@ std::string Expression::precision() {
 }
 
 std::string Expression::layout() {
-  const bool divides_layers =
-      framework_is({"megatron", "megatron-2021", "megatron-deepspeed", "nemo", "internevo"});
+  const bool divides_layers = framework_is({"megatron", "megatron-2021", "megatron-deepspeed",
+                                            "megatron-deepspeed-bf16", "nemo", "internevo"});
   if (divides_layers && out_.gpus > 1 && (!row_.tp || !row_.pp)) {
     return "layout not stated (tp, pp)";
   }
@@ -337,7 +340,8 @@ std::pair<std::int64_t, std::string> Expression::default_chunks() const {
   const std::int64_t layers = (model_.layers + pp_ - 1) / pp_;  // of a stage, empty slots included
   const std::int64_t twos = layers % 2 == 0 ? layers / 2 : layers;  // one each where odd
   const std::string label = words_of(row_.framework);
-  if (has_word(label, "megatron") && !framework_is({"megatron-deepspeed"}) &&
+  if (has_word(label, "megatron") &&
+      !framework_is({"megatron-deepspeed", "megatron-deepspeed-bf16"}) &&
       (notes_say("interleav") || notes_say("vpp "))) {
     return {twos, "two layers a chunk; interleaved, the number not printed"};
   }
