@@ -11,9 +11,10 @@ Framework::Defaults defaults_of(Fields fields) {
   defaults.sequence_parallel = fields.required<bool>("sequence_parallel");
   defaults.zero = fields.required_in<std::int64_t>("zero", 0, 3);
   defaults.recompute = fields.required<std::string>("recompute");
-  defaults.attention = fields.choice<AttentionKernel>("attention", {{"flash", AttentionKernel::flash},
-                                                                    {"early_flash", AttentionKernel::early_flash},
-                                                                    {"unfused", AttentionKernel::unfused}});
+  defaults.attention =
+      fields.choice<AttentionKernel>("attention", {{"flash", AttentionKernel::flash},
+                                                   {"early_flash", AttentionKernel::early_flash},
+                                                   {"unfused", AttentionKernel::unfused}});
   defaults.dropout = fields.required<bool>("dropout");
   defaults.equal_chunks = fields.required<bool>("equal_chunks");
   defaults.layers_per_chunk = fields.required_in<std::int64_t>("layers_per_chunk", 0, 1000);
@@ -55,8 +56,7 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.defaults = defaults_of(fields.nested("defaults"));
   framework.per_parameter = per_parameter_of(fields.nested("bytes_per_parameter"));
   framework.reshard_after_forward = fields.required<bool>("reshard_after_forward");
-  framework.holds_gathered_in_pipelines =
-      fields.required<bool>("holds_gathered_in_pipelines");
+  framework.holds_gathered_in_pipelines = fields.required<bool>("holds_gathered_in_pipelines");
   framework.scatters_sends = fields.required<bool>("scatters_sends");
   framework.shards_checkpoints = fields.required<bool>("shards_checkpoints");
   framework.fuses_accumulation = fields.required<bool>("fuses_accumulation");

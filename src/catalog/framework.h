@@ -16,43 +16,43 @@ struct Framework {
 
   /// What it does when the user says nothing.
   struct Defaults {
-    bool sequence_parallel = false;        ///< where tp > 1
+    bool sequence_parallel = false;  ///< where tp > 1
     std::int64_t zero = 0;
     std::string recompute = "none";
     AttentionKernel attention = AttentionKernel::flash;
     bool dropout = false;
-    bool equal_chunks = true;              ///< cuts the layers into equal chunks only
-    std::int64_t layers_per_chunk = 0;     ///< interleaves pipelines down to this; 0: never
+    bool equal_chunks = true;           ///< cuts the layers into equal chunks only
+    std::int64_t layers_per_chunk = 0;  ///< interleaves pipelines down to this; 0: never
   } defaults;
 
   /// Bytes a parameter, kept and on the wire (plan/lower.h says where each counts).
   struct PerParameter {
     Fact<double> weights, gradients, optimizer, reduce, gather;
-    Fact<double> head_gradient;            ///< of the output matrix, beside the accumulated one
-    Fact<double> accumulate;               ///< moved to add a micro-batch's gradient to the sum
-    Fact<double> logit;                    ///< a logit, kept in all
+    Fact<double> head_gradient;  ///< of the output matrix, beside the accumulated one
+    Fact<double> accumulate;     ///< moved to add a micro-batch's gradient to the sum
+    Fact<double> logit;          ///< a logit, kept in all
   } per_parameter;
-  bool reshard_after_forward = true;       ///< ZeRO-3 gathers again for the backward pass
-  bool holds_gathered_in_pipelines = false; ///< ZeRO-3 with pp > 1 gathers once a step
-  bool scatters_sends = false;             ///< tensor ranks each send a slice between stages
-  bool shards_checkpoints = false;         ///< full recompute keeps its inputs divided by tp
-  bool fuses_accumulation = false;         ///< into the products that give weight gradients
-  bool overlaps_gradients = true;          ///< reduces buckets while the backward pass goes on
-  Fact<Bytes> context;                     ///< held before the first tensor
-  Fact<double> slack;                      ///< reserved over allocated, minus one
+  bool reshard_after_forward = true;         ///< ZeRO-3 gathers again for the backward pass
+  bool holds_gathered_in_pipelines = false;  ///< ZeRO-3 with pp > 1 gathers once a step
+  bool scatters_sends = false;               ///< tensor ranks each send a slice between stages
+  bool shards_checkpoints = false;           ///< full recompute keeps its inputs divided by tp
+  bool fuses_accumulation = false;           ///< into the products that give weight gradients
+  bool overlaps_gradients = true;            ///< reduces buckets while the backward pass goes on
+  Fact<Bytes> context;                       ///< held before the first tensor
+  Fact<double> slack;                        ///< reserved over allocated, minus one
 
   /// Share of a collective's time that the compute stream sees.
   struct Exposed {
     Fact<double> tensor, context, data, pipeline;
   } exposed;
 
-  Fact<double> quality;                    ///< its matrix kernels' rate over the GPU's sustained one
-  Fact<double> traffic;                    ///< bytes its memory-bound work moves over those needed
-  Fact<Seconds> launch;                    ///< host time a kernel
-  Fact<Seconds> step_overhead;             ///< fixed, once a step
-  Fact<Seconds> rank_latency;              ///< a collective's start, a rank, between nodes
-  Fact<double> network_share;              ///< of the fabric's rate that its collectives reach
-  Fact<double> growth;                     ///< of the step, a doubling of GPUs beyond one node
+  Fact<double> quality;         ///< its matrix kernels' rate over the GPU's sustained one
+  Fact<double> traffic;         ///< bytes its memory-bound work moves over those needed
+  Fact<Seconds> launch;         ///< host time a kernel
+  Fact<Seconds> step_overhead;  ///< fixed, once a step
+  Fact<Seconds> rank_latency;   ///< a collective's start, a rank, between nodes
+  Fact<double> network_share;   ///< of the fabric's rate that its collectives reach
+  Fact<double> growth;          ///< of the step, a doubling of GPUs beyond one node
 };
 
 Framework framework_from_json(const Json& json, const std::string& place);

@@ -34,11 +34,12 @@ KernelRates kernel_rates_from_json(const Json& json, const std::string& place) {
   Fields fields(json, place);
   KernelRates rates;
   rates.name = fields.required<std::string>("name");
-  rates.architecture = fields.choice<GpuArchitecture>("architecture", {{"volta", GpuArchitecture::volta},
-                                                                       {"ampere", GpuArchitecture::ampere},
-                                                                       {"ada", GpuArchitecture::ada},
-                                                                       {"hopper", GpuArchitecture::hopper},
-                                                                       {"blackwell", GpuArchitecture::blackwell}});
+  rates.architecture =
+      fields.choice<GpuArchitecture>("architecture", {{"volta", GpuArchitecture::volta},
+                                                      {"ampere", GpuArchitecture::ampere},
+                                                      {"ada", GpuArchitecture::ada},
+                                                      {"hopper", GpuArchitecture::hopper},
+                                                      {"blackwell", GpuArchitecture::blackwell}});
   Fields matrices = fields.nested("matrices");
   rates.sixteen_bit = matrix_rates(matrices.nested("16-bit"));
   // Only where the architecture has 8-bit matrix units.

@@ -11,12 +11,12 @@ namespace orrery {
 
 /// Matrix products of one element size. The form and its parameters: docs/architecture.md, "cost".
 struct MatrixRates {
-  Fact<double> sustained;          ///< share of the published dense peak, over whole training steps
-  Fact<BytesPerSecond> feed;       ///< operands into one SM
-  Fact<BytesPerSecond> epilogue;   ///< results out of one SM
-  Fact<double> overlap;            ///< exponent of the norm that joins compute and traffic
-  Fact<double> quantisation;       ///< of waves: 0 smooth, 1 whole waves
-  Fact<double> misaligned;         ///< rate when a dimension is no multiple of 64
+  Fact<double> sustained;         ///< share of the published dense peak, over whole training steps
+  Fact<BytesPerSecond> feed;      ///< operands into one SM
+  Fact<BytesPerSecond> epilogue;  ///< results out of one SM
+  Fact<double> overlap;           ///< exponent of the norm that joins compute and traffic
+  Fact<double> quantisation;      ///< of waves: 0 smooth, 1 whole waves
+  Fact<double> misaligned;        ///< rate when a dimension is no multiple of 64
 };
 
 /// Attention as FLOPs at a rate that grows with the sequence.
@@ -31,13 +31,13 @@ struct KernelRates {
   std::string name;
   GpuArchitecture architecture = GpuArchitecture::hopper;
   MatrixRates sixteen_bit, eight_bit;
-  AttentionRates flash;        ///< tuned for this architecture
-  AttentionRates early_flash;  ///< FlashAttention 1 and 2 as of 2023
-  Fact<double> unfused;        ///< batched scores and values over the sustained matrix rate
+  AttentionRates flash;             ///< tuned for this architecture
+  AttentionRates early_flash;       ///< FlashAttention 1 and 2 as of 2023
+  Fact<double> unfused;             ///< batched scores and values over the sustained matrix rate
   Fact<double> unfused_misaligned;  ///< the same where the head dimension is no multiple of 8
-  Fact<double> stream;         ///< share of the memory bandwidth that a good kernel reaches
-  Fact<Seconds> start;         ///< of a kernel whose launch is hidden
-  Fact<double> cap_exponent;   ///< of power over speed where a power limit acts
+  Fact<double> stream;              ///< share of the memory bandwidth that a good kernel reaches
+  Fact<Seconds> start;              ///< of a kernel whose launch is hidden
+  Fact<double> cap_exponent;        ///< of power over speed where a power limit acts
 };
 
 KernelRates kernel_rates_from_json(const Json& json, const std::string& place);

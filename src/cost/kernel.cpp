@@ -52,7 +52,8 @@ FlopPerSecond KernelModel::sustained(Precision precision) const {
   const MatrixRates& rates = matrix_rates(precision);
   const FlopPerSecond free =
       gpu_.required_peak(precision) * rates.sustained.value() * framework_.quality.value();
-  const double floor = (gpu_.power.idle.value_or(Watts(0)) + gpu_.power.context.value_or(Watts(0))).value();
+  const double floor =
+      (gpu_.power.idle.value_or(Watts(0)) + gpu_.power.context.value_or(Watts(0))).value();
   const double energy = precision == Precision::fp8 ? kJoulesPerFlop8 : kJoulesPerFlop16;
   // Parts that are not held by their own limit are taken to need just that limit.
   const double needed = gpu_.architecture == GpuArchitecture::hopper
@@ -82,7 +83,8 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
   const double m = as_double(shape.m), n = as_double(shape.n), k = as_double(shape.k);
   if (m <= 0 || n <= 0 || k <= 0) return Seconds(0);
   const bool aligned = shape.m % 64 == 0 && shape.n % 64 == 0 && shape.k % 64 == 0;
-  const double rate = sustained(kernel.precision).value() * (aligned ? 1 : rates.misaligned.value());
+  const double rate =
+      sustained(kernel.precision).value() * (aligned ? 1 : rates.misaligned.value());
   const double sms = as_double(gpu_.sms.value());
   const double q = rates.overlap.value();
   const double element = element_size(kernel.precision).value();
@@ -99,7 +101,8 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
     const double ctas = std::ceil(m / tile.m) * std::ceil(n / tile.n);
     const double compute = 2 * tile.m * tile.n * k * sms / rate;
     const double feed = (tile.m + tile.n) * k * element / rates.feed.value().value();
-    const double cta = norm(compute, feed, q) + 2 * tile.m * tile.n / rates.epilogue.value().value();
+    const double cta =
+        norm(compute, feed, q) + 2 * tile.m * tile.n / rates.epilogue.value().value();
     const double filled = std::max(ctas / sms, 1.0);
     const double waves = filled + rates.quantisation.value() * (std::ceil(filled) - filled);
     best = std::min(best, norm(waves * cta, memory, q));
@@ -109,7 +112,8 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
 }
 
 Seconds KernelModel::attention(const Kernel& kernel, const Attention& shape) const {
-  const double length = as_double(shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys);
+  const double length =
+      as_double(shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys);
   const double width = std::min(1.0, as_double(shape.head_dim) / 128);
   double rate = gpu_.required_peak(kernel.precision).value() * attention_rates_.sustained.value() *
                 length / (length + attention_rates_.half_length.value()) *

@@ -13,10 +13,10 @@ namespace orrery {
 ///
 /// Matrix products: for each tile (bm, bn) of a fixed set, with T = ceil(m/bm) ceil(n/bn) CTAs over
 /// S SMs, one CTA takes w = (tc^q + tl^q)^(1/q) + 2 bm bn / E, tc = 2 bm bn k S / R, tl = (bm + bn)
-/// k e / B; the product takes waves(T / S) w, joined with its HBM traffic by the same norm; the best
-/// tile counts. R is the sustained share of the published peak, E the epilogue and B the feed of
-/// one SM; waves are smooth or whole by the architecture's `quantisation`. Form and E, B, q: fitted
-/// to public GEMM tables (see the sources of data/kernels); R: to whole training steps.
+/// k e / B; the product takes waves(T / S) w, joined with its HBM traffic by the same norm; the
+/// best tile counts. R is the sustained share of the published peak, E the epilogue and B the feed
+/// of one SM; waves are smooth or whole by the architecture's `quantisation`. Form and E, B, q:
+/// fitted to public GEMM tables (see the sources of data/kernels); R: to whole training steps.
 ///
 /// Attention: FLOPs of the attended half at a rate that grows as s / (s + half_length). Everything
 /// else: bytes at the attainable share of the memory bandwidth.

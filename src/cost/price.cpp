@@ -62,8 +62,8 @@ Prices price(const Program& program, const Machine& machine) {
   }
   const bool crosses = stages_cross_nodes(program, network.gpus_per_node);
   prices.point_to_point_latency = crosses ? network.inter_latency : network.intra_latency;
-  prices.point_to_point = crosses ? network.inter * network.inter_efficiency
-                                  : network.intra * network.intra_efficiency;
+  prices.point_to_point =
+      crosses ? network.inter * network.inter_efficiency : network.intra * network.intra_efficiency;
   prices.point_to_point = prices.point_to_point / framework.exposed.pipeline.value();
   prices.host = machine.cluster.gpu.pcie.bandwidth.value();
   prices.host_latency = Seconds(10e-6);

@@ -251,8 +251,8 @@ class StageWriter {
     const bool wraps = to < 0 || to == s_.pp;
     const BufferId buffer = travelling(step);
     body.send({class_of((to + s_.pp) % s_.pp),
-               channel(step.chunk + (wraps ? direction : 0), step.forward), size_sent(buffer), buffer,
-               slices()});
+               channel(step.chunk + (wraps ? direction : 0), step.forward), size_sent(buffer),
+               buffer, slices()});
     body.free(buffer);
   }
 

@@ -329,6 +329,25 @@ TEST(Lower, APipelineThatKeepsGatheredWeightsGathersAndReducesOnceAStep) {
   EXPECT_NEAR(memory_of(ranks).at_peak(MemoryTerm::weights), state * (2 + 2 / 4.0), 1);
 }
 
+TEST(Lower, SlicesBetweenStagesDivideWhatIsSentAndAddAGather) {
+  const Strategy s = of({2, 2, 1, 1, 1, false, Zero::none, Recompute::none});
+  Recipe recipe;
+  const Trained whole = trained(small(), s, recipe);
+  recipe.scatters_sends = true;
+  const Trained sliced = trained(small(), s, recipe);
+  const auto sent = [](const Trained& t) {
+    return totals(t.program, *t.program.classes.begin()).point_to_point.value();
+  };
+  const auto gathered = [](const Trained& t) {
+    return volume(t.program, *t.program.classes.begin(), CollectiveOp::all_gather,
+                  GroupKind::tensor);
+  };
+  EXPECT_GT(sent(sliced), 0);
+  EXPECT_EQ(sent(sliced), sent(whole) / 2);
+  // The first stage receives as much gradient as it sends activations.
+  EXPECT_EQ(gathered(sliced) - gathered(whole), sent(whole));
+}
+
 TEST(Lower, TiedEmbeddingsShareTheirGradientOverThePipeline) {
   Architecture tied = small();
   tied.tied_embeddings = true;

@@ -185,7 +185,7 @@ struct LayerPass {
   // Where each pass gathers, the next gather must not queue behind this pass's reduction: the
   // reduction is left to the next pass, which gathers first.
   bool leaves_reduction = false;
-  bool reduces_left = false;       // that of the same kind of layer, one turn of the loop ago
+  bool reduces_left = false;  // that of the same kind of layer, one turn of the loop ago
 };
 
 struct Stage {

@@ -102,8 +102,8 @@ struct Compute {
 };
 struct Collective {
   CommId comm;
-  BufferId buffer;       // the result; in place where there is no source
-  BufferId source = {};  // the operand
+  BufferId buffer;               // the result; in place where there is no source
+  BufferId source = {};          // the operand
   std::int64_t layer_shift = 0;  // of persistent buffers: this many layers from the Loop's index
 };
 struct Send {

@@ -32,7 +32,7 @@ struct Strategy {
   std::int64_t shard_ranks = 0;  // ranks that ZeRO shards over; 0: all of dp (and cp)
   Recompute recompute = Recompute::none;
   double recompute_share = 1;  // of the layers
-  bool equal_chunks = true;      // of layers: frameworks that cut them so refuse any other count
+  bool equal_chunks = true;    // of layers: frameworks that cut them so refuse any other count
   Schedule schedule = Schedule::one_f_one_b;
 
   std::int64_t ranks() const { return tp * pp * dp * cp; }

@@ -270,6 +270,7 @@ struct Case {
   Recompute recompute = Recompute::none;
   double share = 1;
   bool reshard = true;
+  bool slices = false;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -286,6 +287,7 @@ TEST_P(ToyExecution, GivesTheLossAndTheGradientsOfOneRank) {
   s.seq_len = seq, s.global_batch = 4 * s.dp;
   Recipe recipe;
   recipe.reshard_after_forward = c.reshard;
+  recipe.scatters_sends = c.slices;
   const std::int64_t layers = 4;
   const Model model = weights(layers);
   const Trained t = trained(toy(layers), s, recipe);
@@ -347,18 +349,18 @@ TEST_P(ToyExecution, CountsTheFlopsThatTheProgramStates) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, ToyExecution,
-    ::testing::Values(Case{"one_rank", 1, 1, 1, 1}, Case{"two_stages", 1, 2, 1, 1},
-                      Case{"two_tensor_ranks", 2, 1, 1, 1},
-                      Case{"sequence_parallel", 2, 1, 1, 1, true}, Case{"interleaved", 1, 2, 2, 1},
-                      Case{"data_parallel", 1, 1, 1, 2}, Case{"all_three", 2, 2, 2, 2},
-                      Case{"all_three_sequence_parallel", 2, 2, 2, 2, true},
-                      Case{"recompute", 2, 2, 1, 1, true, Zero::none, Recompute::full},
-                      Case{"recompute_half", 1, 2, 1, 1, false, Zero::none, Recompute::full, 0.5},
-                      Case{"zero_2", 1, 1, 1, 2, false, Zero::gradients},
-                      Case{"zero_3", 1, 1, 1, 2, false, Zero::weights},
-                      Case{"zero_3_recompute", 2, 1, 1, 2, false, Zero::weights, Recompute::full},
-                      Case{"zero_3_kept", 1, 1, 1, 2, false, Zero::weights, Recompute::none, 1,
-                           false}),
+    ::testing::Values(
+        Case{"one_rank", 1, 1, 1, 1}, Case{"two_stages", 1, 2, 1, 1},
+        Case{"two_tensor_ranks", 2, 1, 1, 1}, Case{"sequence_parallel", 2, 1, 1, 1, true},
+        Case{"interleaved", 1, 2, 2, 1}, Case{"data_parallel", 1, 1, 1, 2},
+        Case{"all_three", 2, 2, 2, 2}, Case{"all_three_sequence_parallel", 2, 2, 2, 2, true},
+        Case{"slices_sent", 2, 2, 2, 1, false, Zero::none, Recompute::none, 1, true, true},
+        Case{"recompute", 2, 2, 1, 1, true, Zero::none, Recompute::full},
+        Case{"recompute_half", 1, 2, 1, 1, false, Zero::none, Recompute::full, 0.5},
+        Case{"zero_2", 1, 1, 1, 2, false, Zero::gradients},
+        Case{"zero_3", 1, 1, 1, 2, false, Zero::weights},
+        Case{"zero_3_recompute", 2, 1, 1, 2, false, Zero::weights, Recompute::full},
+        Case{"zero_3_kept", 1, 1, 1, 2, false, Zero::weights, Recompute::none, 1, false}),
     [](const auto& layout) { return std::string(layout.param.name); });
 
 }  // namespace

@@ -185,9 +185,8 @@ Recipe recipe_of(const Framework& framework, const Strategy& strategy) {
   recipe.head_gradient_bytes = framework.per_parameter.head_gradient.value();
   recipe.fused_cross_entropy = framework.per_parameter.logit.value() <= 4;
   recipe.overlap_data = framework.overlaps_gradients;
-  recipe.reshard_after_forward =
-      framework.reshard_after_forward &&
-      !(strategy.pp > 1 && framework.holds_gathered_in_pipelines);
+  recipe.reshard_after_forward = framework.reshard_after_forward &&
+                                 !(strategy.pp > 1 && framework.holds_gathered_in_pipelines);
   recipe.scatters_sends = framework.scatters_sends;
   recipe.shards_checkpoints = framework.shards_checkpoints;
   return recipe;
