@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "cost/power.h"
 
 namespace orrery {
 namespace {
@@ -24,13 +25,6 @@ double norm(double a, double b, double q) {
 }
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
-
-// Tensor work of a long GEMM draws this at its sustained rate: (700 W - 122 W) / 794 TFLOP/s in
-// 16 bit and / 1403 TFLOP/s in FP8 on an H100 SXM, memory and shared memory included (derived from
-// the published matmul plateaus of stas00/ml-engineering@744d01e and the idle power of arXiv
-// 2604.04745). Older parts are not held by their limit at these rates.
-constexpr double kJoulesPerFlop16 = 0.73e-12;
-constexpr double kJoulesPerFlop8 = 0.41e-12;
 
 }  // namespace
 
@@ -52,14 +46,12 @@ FlopPerSecond KernelModel::sustained(Precision precision) const {
   const MatrixRates& rates = matrix_rates(precision);
   const FlopPerSecond free =
       gpu_.required_peak(precision) * rates.sustained.value() * framework_.quality.value();
-  const double floor =
-      (gpu_.power.idle.value_or(Watts(0)) + gpu_.power.context.value_or(Watts(0))).value();
-  const double energy = precision == Precision::fp8 ? kJoulesPerFlop8 : kJoulesPerFlop16;
+  const PowerModel power = power_model_of(gpu_);
   // Parts that are not held by their own limit are taken to need just that limit.
-  const double needed = gpu_.architecture == GpuArchitecture::hopper
-                            ? energy * free.value()
-                            : gpu_.power.limit.value().value() - floor;
-  const double allowed = std::max(power_limit_.value() - floor, 1.0);
+  const Watts needed = gpu_.architecture == GpuArchitecture::hopper
+                           ? free * power.matrix(precision)
+                           : gpu_.power.limit.value() - power.floor;
+  const Watts allowed = std::max(power_limit_ - power.floor, Watts(1));
   if (needed <= allowed) return free;
   return free * std::pow(allowed / needed, 1 / rates_.cap_exponent.value());
 }

@@ -13,15 +13,17 @@ constexpr JoulesPerByte pj_per_byte(double value) { return JoulesPerByte(value *
 struct Energies {
   JoulesPerFlop sixteen_bit, eight_bit, vector;
   JoulesPerByte memory;
+  double full_clock = 1;
 };
 
 // te42kyfo/gpu-benches@ded6f57, power beside a roofline sweep: H200 105 W + 122 pJ/byte + 5.8
 // pJ/flop fp32 (least squares, 3.9 W rms), A100 66 W + 118 + 5.2 (6.4 W rms). Measured.
 // Matrix work, derived from plateaus at the limit after the floor and the operands' 35 W (8192
 // cubed): (700 - 122 - 35) W at 794 TFLOP/s in bf16 and at 1403 TFLOP/s in fp8 (matmul plateaus of
-// stas00/ml-engineering@744d01e).
+// stas00/ml-engineering@744d01e). At 1980 MHz instead of the 1620 MHz of that plateau 1.6 times as
+// much: the voltage that meets the plateaus of H100, H200 (also on zeros) and GH200 within 1.5 %.
 constexpr Energies hopper = {pj_per_flop(0.69), pj_per_flop(0.39), pj_per_flop(5.8),
-                             pj_per_byte(120)};
+                             pj_per_byte(120), 1.6};
 // A100's bf16 plateau loses 7 % from 400 W to 300 W (271 to 253 TFLOP/s): between 0.73 pJ/flop
 // (253 at 300 W) and 1.05 (271 at 400 W). Derived; int8 at half: assumed.
 constexpr Energies ampere = {pj_per_flop(1.0), pj_per_flop(0.5), pj_per_flop(5.2),
@@ -35,7 +37,7 @@ constexpr Energies volta = {pj_per_flop(2.2), pj_per_flop(2.2), pj_per_flop(18),
 // No power of a B200 kernel was found. Assumed: its limit of 1000 W is reached at 0.78 of the bf16
 // peak and 0.71 of the fp8 peak, as on H100; memory as on H200.
 constexpr Energies blackwell = {pj_per_flop(0.45), pj_per_flop(0.25), pj_per_flop(5.8),
-                                pj_per_byte(120)};
+                                pj_per_byte(120), 1.6};
 
 const Energies& energies_of(GpuArchitecture architecture) {
   switch (architecture) {
@@ -84,12 +86,19 @@ PowerModel power_model_of(const Gpu& gpu) {
   const bool known = gpu.power.idle.known() && gpu.power.context.known();
   const Watts floor = known ? gpu.power.idle.value() + gpu.power.context.value()
                             : gpu.power.limit.value() * usual_floor;
-  return {floor, energies.sixteen_bit, energies.eight_bit, energies.vector, energies.memory};
+  return {floor,           energies.sixteen_bit, energies.eight_bit,
+          energies.vector, energies.memory,      energies.full_clock};
 }
 
 Joules energy(const PowerModel& model, const GpuWork& work) {
   return work.matrix * model.matrix(work.precision) + work.vector * model.vector +
          work.memory * model.memory;
+}
+
+Joules energy_under(Watts limit, const PowerModel& model, const GpuWork& work, Seconds duration) {
+  const Joules full_clock =
+      energy(model, work) + work.matrix * model.matrix(work.precision) * (model.full_clock - 1);
+  return std::min(full_clock, std::max(limit - model.floor, Watts()) * duration);
 }
 
 Watts average_power(const PowerModel& model, const GpuWork& work, Seconds step, Watts limit) {

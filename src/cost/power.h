@@ -17,12 +17,13 @@ struct GpuWork {
 };
 
 // Energy of the work on top of a floor. The energies hold at the clocks of long, power-limited
-// kernels; a burst at full clock takes up to 1.6 times as much (voltage), which an average over a
-// step does not show.
+// kernels; below the limit the clock and with it the voltage are higher, and matrix work takes
+// `full_clock` times as much.
 struct PowerModel {
   Watts floor;  // a context, no kernel running
   JoulesPerFlop sixteen_bit, eight_bit, vector;
   JoulesPerByte memory;
+  double full_clock = 1;
 
   JoulesPerFlop matrix(Precision) const;
 };
@@ -30,6 +31,9 @@ struct PowerModel {
 PowerModel power_model_of(const Gpu&);
 
 Joules energy(const PowerModel&, const GpuWork&);  // without the floor's
+
+// The same of a kernel that runs for `duration`: at full clock, or as much as the limit allows.
+Joules energy_under(Watts limit, const PowerModel&, const GpuWork&, Seconds duration);
 
 // Floor plus energy over time, never above the limit.
 Watts average_power(const PowerModel&, const GpuWork&, Seconds step, Watts limit);

@@ -57,6 +57,17 @@ TEST(Power, LongProductsReachTheLimit) {
   EXPECT_NEAR(draw(a100, 271_TFLOPs, Precision::bf16), 400, 40);
 }
 
+// Nothing below the limit holds the clock down: there a FLOP costs 1.16 pJ on Hopper instead of the
+// 0.69 pJ at the clock of a long, limited product; at the limit the limit is what is drawn.
+TEST(Power, AKernelDrawsFullClockEnergyOrTheLimit) {
+  const Joules light = energy_under(700_W, h100, products(200_TFLOPs, Precision::bf16), 1_s);
+  EXPECT_NEAR(light.value(), 200e12 * 0.69e-12 * 1.6, 40);
+  EXPECT_GT(light, energy(h100, products(200_TFLOPs, Precision::bf16)));
+  const Joules heavy = energy_under(700_W, h100, products(680_TFLOPs, Precision::bf16), 1_s);
+  EXPECT_NEAR(heavy.value(), 700 - 121.7, 1e-9);
+  EXPECT_EQ(energy_under(100_W, h100, products(680_TFLOPs, Precision::bf16), 1_s), Joules());
+}
+
 // te42kyfo/gpu-benches@ded6f57: (TB/s, fp32 TFLOP/s, W), H200 at 1980 MHz and A100 at 1410 MHz.
 TEST(Power, MeetsTheRooflineSweep) {
   struct Row {

@@ -43,6 +43,20 @@ EvidenceGroup group_of(Fields fields) {
   return group;
 }
 
+// How much two kinds of job have in common; 0: nothing that one says of the other.
+int likeness(const EvidenceGroup& group, const EvidenceGroup& wanted) {
+  if (group.rows.empty()) return 0;
+  return 4 * (group.framework == wanted.framework) +
+         3 * (group.architecture == wanted.architecture) + (group.precision == wanted.precision);
+}
+
+const EvidenceRow& nearest_row(const EvidenceGroup& group, const Scenario& scenario) {
+  return *std::min_element(group.rows.begin(), group.rows.end(),
+                           [&](const EvidenceRow& a, const EvidenceRow& b) {
+                             return distance(a, scenario) < distance(b, scenario);
+                           });
+}
+
 }  // namespace
 
 std::string EvidenceGroup::name() const { return architecture + " " + framework + " " + precision; }
@@ -57,18 +71,18 @@ TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
   record.group = wanted.name();
   record.extrapolated = true;
   record.spread = unseen_spread;
-  for (const EvidenceGroup& group : table) {
-    if (group.name() != record.group || group.rows.empty()) continue;
-    const auto nearest = std::min_element(group.rows.begin(), group.rows.end(),
-                                          [&](const EvidenceRow& a, const EvidenceRow& b) {
-                                            return distance(a, scenario) < distance(b, scenario);
-                                          });
-    record.n = static_cast<std::int64_t>(group.rows.size());
-    record.median_abs_error = group.median_abs_error;
-    record.nearest = nearest->id;
-    record.extrapolated = distance(*nearest, scenario) > far_doublings;
+  const auto closest = std::max_element(
+      table.begin(), table.end(),
+      [&](const auto& a, const auto& b) { return likeness(a, wanted) < likeness(b, wanted); });
+  if (closest == table.end() || likeness(*closest, wanted) == 0) return record;
+  const EvidenceRow& nearest = nearest_row(*closest, scenario);
+  record.nearest = nearest.id;
+  if (closest->name() == record.group) {
+    record.n = static_cast<std::int64_t>(closest->rows.size());
+    record.median_abs_error = closest->median_abs_error;
+    record.extrapolated = distance(nearest, scenario) > far_doublings;
     const double n = static_cast<double>(record.n);
-    record.spread = (n * group.p80_abs_error + unseen_rows * unseen_spread) / (n + unseen_rows);
+    record.spread = (n * closest->p80_abs_error + unseen_rows * unseen_spread) / (n + unseen_rows);
     if (record.extrapolated) record.spread *= 2;
   }
   record.spread = std::min(record.spread, 0.9);  // keeps the band's upper end finite

@@ -17,7 +17,7 @@ Scenario scenario_of_gpus(const std::string& gpus) {
 
 EvidenceTable table() {
   return {{.architecture = "hopper",
-           .framework = "megatron",
+           .framework = "nemo",
            .precision = "bf16",
            .median_abs_error = 0.03,
            .p80_abs_error = 0.06,
@@ -26,7 +26,7 @@ EvidenceTable table() {
 
 TEST(Evidence, FindsTheGroupAndTheNearestRow) {
   const TrackRecord record = track_record(table(), scenario_of_gpus("8"));
-  EXPECT_EQ(record.group, "hopper megatron bf16");
+  EXPECT_EQ(record.group, "hopper nemo bf16");
   EXPECT_EQ(record.n, 2);
   EXPECT_EQ(record.nearest, "small");
   EXPECT_FALSE(record.extrapolated);
@@ -43,6 +43,17 @@ TEST(Evidence, IsWiderFarAway) {
 TEST(Evidence, IsWidestWithoutAGroup) {
   const TrackRecord record = track_record({}, scenario_of_gpus("8"));
   EXPECT_EQ(record.n, 0);
+  EXPECT_TRUE(record.extrapolated);
+  EXPECT_DOUBLE_EQ(record.spread, unseen_spread);
+}
+
+TEST(Evidence, NamesTheNearestRowOfAnotherKindButClaimsNothingFromIt) {
+  EvidenceTable other = table();
+  other[0].architecture = "blackwell";
+  const TrackRecord record = track_record(other, scenario_of_gpus("8"));
+  EXPECT_EQ(record.group, "hopper nemo bf16");
+  EXPECT_EQ(record.n, 0);
+  EXPECT_EQ(record.nearest, "small");
   EXPECT_TRUE(record.extrapolated);
   EXPECT_DOUBLE_EQ(record.spread, unseen_spread);
 }

@@ -34,12 +34,14 @@ void walk(const RankClass& ranks, const std::vector<Instruction>& body, std::int
   }
 }
 
-Joules energy_of(const PowerModel& model, const Program& program, const RankClass& ranks) {
+Joules energy_of(const PowerModel& model, const Program& program, const Prices& prices,
+                 const RankClass& ranks, Watts limit) {
   Joules sum;
   const IdVector<KernelId, std::int64_t> launches = launches_of(program, ranks);
   for (const KernelId id : program.kernels.ids()) {
     if (launches[id] == 0) continue;
-    sum += static_cast<double>(launches[id]) * energy(model, work_of(program.kernels[id]));
+    sum += static_cast<double>(launches[id]) *
+           energy_under(limit, model, work_of(program.kernels[id]), prices.kernels[id]);
   }
   walk(ranks, ranks.step, 1, [&](const Instruction& instruction, std::int64_t times) {
     if (const auto* update = std::get_if<Update>(&instruction.what)) {
@@ -61,13 +63,15 @@ IdVector<KernelId, std::int64_t> launches_of(const Program& program, const RankC
   return counts;
 }
 
-Watts mean_gpu_power(const Program& program, const Gpu& gpu, Seconds step, Watts limit) {
+Watts mean_gpu_power(const Program& program, const Prices& prices, const Gpu& gpu, Seconds step,
+                     Watts limit) {
   const PowerModel model = power_model_of(gpu);
   Watts sum;
   double count = 0;
   for (const RankClass& ranks : program.classes) {
     const double here = static_cast<double>(ranks.ranks);
-    sum += here * std::min(limit, model.floor + energy_of(model, program, ranks) / step);
+    sum += here *
+           std::min(limit, model.floor + energy_of(model, program, prices, ranks, limit) / step);
     count += here;
   }
   return sum / count;

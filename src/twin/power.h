@@ -2,6 +2,7 @@
 #pragma once
 
 #include "catalog/gpu.h"
+#include "cost/estimate.h"
 #include "plan/program.h"
 #include "units/quantity.h"
 
@@ -11,6 +12,6 @@ namespace orrery {
 IdVector<KernelId, std::int64_t> launches_of(const Program&, const RankClass&);
 
 // Mean over all ranks of a floor and the energy of their work, each within `limit`.
-Watts mean_gpu_power(const Program&, const Gpu&, Seconds step, Watts limit);
+Watts mean_gpu_power(const Program&, const Prices&, const Gpu&, Seconds step, Watts limit);
 
 }  // namespace orrery

@@ -294,9 +294,9 @@ void Resolver::precision() {
 
 void Resolver::framework() {
   const Asked given = asked("framework");
-  if (!given) assume("framework", "megatron", "the one with most published measurements");
+  if (!given) assume("framework", "nemo", "the one with most published measurements");
   try {
-    scenario_.framework = catalog_.framework(given ? given.text() : "megatron");
+    scenario_.framework = catalog_.framework(given ? given.text() : "nemo");
   } catch (const InputError& error) {
     throw error.within(request_.place_of("framework"));
   }

@@ -48,7 +48,7 @@ const Assumption* assumed(const Scenario& scenario, const std::string& field) {
 
 TEST(Resolve, FillsInEveryDefaultAndSaysSo) {
   const Scenario scenario = resolved({});
-  EXPECT_EQ(scenario.framework.name, "megatron");
+  EXPECT_EQ(scenario.framework.name, "nemo");
   EXPECT_EQ(scenario.precision, Precision::bf16);
   EXPECT_EQ(scenario.strategy.seq_len, 4096);
   EXPECT_EQ(scenario.strategy.dp, 16);

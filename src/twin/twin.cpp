@@ -231,7 +231,7 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   answer.work = totals(program, program.classes[slowest]);
   answer.kernels = kernel_shares(program, prices, slowest);
   rate(scenario, program, answer);
-  answer.gpu_power = mean_gpu_power(program, scenario.cluster.gpu, answer.step, limit);
+  answer.gpu_power = mean_gpu_power(program, prices, scenario.cluster.gpu, answer.step, limit);
   charge(scenario, answer);
   compare(scenario, table, answer);
   return answer;
