@@ -49,7 +49,7 @@ void keep_smaller(std::optional<Priced>& least, const Priced& other) {
 
 Outcome climb(const Scenario& base, const Ladder& ladder) {
   Outcome outcome;
-  const Bytes capacity = capacity_of(base.cluster.gpu);
+  const Bytes capacity = capacity_of(base.cluster.gpu, base.framework);
   for (const Strategy& strategy : ladder) {
     ++outcome.searched;
     if (outcome.fits) {

@@ -53,7 +53,7 @@ TEST(Predict, TooLittleMemoryIsAnAnswerWithHelp) {
   const Answer answer = predict(resolved({{"model", "llama-3.1-70b"}, {"tp", "1"}, {"dp", "8"}}));
   EXPECT_FALSE(answer.feasible);
   EXPECT_TRUE(answer.priced);
-  EXPECT_THAT(answer.reason, HasSubstr("GiB of 79.6 GiB"));
+  EXPECT_THAT(answer.reason, HasSubstr("GiB of 78.1 GiB"));
   EXPECT_THAT(answer.reason, HasSubstr("largest terms"));
   EXPECT_THAT(answer.reason, HasSubstr("frees most"));
 }

@@ -48,7 +48,7 @@ std::vector<Change> changes(const Strategy& now) {
 }  // namespace
 
 std::vector<Remedy> remedies(const Scenario& scenario, Bytes needed) {
-  const Bytes capacity = capacity_of(scenario.cluster.gpu);
+  const Bytes capacity = capacity_of(scenario.cluster.gpu, scenario.framework);
   std::vector<Remedy> found;
   for (const Change& change : changes(scenario.strategy)) {
     Scenario changed = scenario;

@@ -65,7 +65,8 @@ Answer price_scenario(const Scenario&, const EvidenceTable& = {}, Unfit = Unfit:
 
 // Memory alone, in a fraction of the time. EXPECTs a strategy that keeps the rules.
 Peak scenario_memory(const Scenario&);
-Bytes capacity_of(const Gpu&);
+// What the driver lists, less what a context and NCCL hold beside the framework's own figures.
+Bytes capacity_of(const Gpu&, const Framework&);
 
 // The keys of docs/formats.md.
 Json to_json(const Scenario&, const Answer&);
