@@ -1,13 +1,18 @@
 # The short way in. `make run` and `make test` install what is missing, build, and go.
-.PHONY: build run test deps fuzz bench format clean
+.PHONY: configure build run test deps fuzz bench format clean
 
 BUILD := build
 
-build: deps
+configure: deps
 	@scripts/quietly.sh cmake --preset release
+
+build: configure
+	@echo "Building the program and its tests (a few minutes the first time) ..." >&2
 	@scripts/quietly.sh cmake --build --preset release
 
-run: build
+run: configure
+	@echo "Building (two minutes the first time) ..." >&2
+	@scripts/quietly.sh cmake --build --preset release --target orrery
 	@$(BUILD)/orrery plan --model llama-3.1-70b --gpu h100-sxm --gpus 64
 
 test: build
