@@ -1,6 +1,7 @@
 #include "core/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,6 +59,17 @@ class Descriptor {
  private:
   int number_;
 };
+
+void let_reads_wait(int descriptor) {
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+}
+
+// Whether anything happens on a pipe within a second.
+bool stirs(int pipe) {
+  constexpr int patience_ms = 1000;
+  pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
+  return ::poll(&waiting, 1, patience_ms) != 0;
+}
 
 // 0, or the errno of the write that failed.
 int write_all(int descriptor, std::string_view text) {
@@ -117,7 +129,8 @@ class TemporaryFile {
 }  // namespace
 
 std::string read_text(const std::string& path, std::size_t limit) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without O_NONBLOCK a pipe that nobody writes to would keep open() waiting for ever.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) refuse_read(path, errno);
   struct stat info {};
   if (::fstat(file.number(), &info) != 0) refuse_read(path, errno);
@@ -125,11 +138,20 @@ std::string read_text(const std::string& path, std::size_t limit) {
   if (S_ISREG(info.st_mode) && static_cast<std::uintmax_t>(info.st_size) > limit) {
     refuse_large(path, limit);
   }
+  const bool abandoned = S_ISFIFO(info.st_mode) && !stirs(file.number());
+  if (!abandoned) let_reads_wait(file.number());
   std::string text;
   char buffer[1 << 16];
   while (true) {
     const ssize_t got = ::read(file.number(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {  // a pipe whose writer is slow
+      let_reads_wait(file.number());
+      continue;
+    }
+    if (got == 0 && abandoned && text.empty()) {
+      throw InputError("nobody writes to this pipe", "", "", path);
+    }
     if (got < 0) refuse_read(path, errno);
     if (got == 0) return text;
     text.append(buffer, static_cast<std::size_t>(got));

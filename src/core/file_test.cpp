@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -63,6 +64,22 @@ TEST_F(FileTest, the_limit_is_the_last_size_accepted) {
   EXPECT_EQ(read_error(path("x"), 5), "accepted");
   EXPECT_THAT(read_error(path("x"), 4), HasSubstr("too large (the limit is 4 bytes)"));
   EXPECT_THAT(read_error("/dev/zero"), HasSubstr("too large (the limit is 16 MiB)"));
+}
+
+TEST_F(FileTest, does_not_wait_for_a_pipe_that_nobody_writes_to) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(read_error(path("pipe")), HasSubstr("nobody writes to this pipe"));
+}
+
+TEST_F(FileTest, waits_for_a_slow_writer) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::ofstream pipe(path("pipe"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1300));
+    pipe << "through";
+  });
+  EXPECT_EQ(read_text(path("pipe")), "through");
+  writer.join();
 }
 
 TEST_F(FileTest, reads_a_pipe) {

@@ -126,6 +126,11 @@ class Handler : public YAML::EventHandler {
               bool is_null) const {
     check_plain(tag, anchor);
     if (is_null) return nullptr;
+    // yaml-cpp writes the escapes \N and \_ as single bytes.
+    if (valid_utf8_length(text) < text.size()) {
+      throw InputError("the escapes \\N and \\_ are not accepted", "",
+                       "write the character itself");
+    }
     const bool is_plain = tag == "?";
     return is_plain && next() == Next::value ? plain_scalar(text) : Json(text);
   }
@@ -200,8 +205,8 @@ Json parse_yaml(std::string_view text, const std::string& place) {
 }
 
 Json read_json_or_yaml(const std::string& path) {
-  const std::string text = read_text(path);
   const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  const std::string text = read_text(path, kScenarioReadLimit);
   return yaml ? parse_yaml(text, path) : parse_json(text, path);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <fstream>
 
 #include "core/error.h"
 
@@ -83,6 +84,19 @@ TEST(ParseYamlTest, refuses_what_is_not_yaml) {
   EXPECT_THAT(yaml_error("a: \"\xFF\""), HasSubstr("not valid UTF-8"));
   EXPECT_THAT(yaml_error(std::string_view("a: 1\0b: 2", 9)), HasSubstr("control character"));
   EXPECT_THAT(yaml_error("a: 1e999"), HasSubstr("too large"));
+  EXPECT_THAT(yaml_error("a: \"\\N\""), HasSubstr("x.yaml:1:4: the escapes"));
+  EXPECT_THAT(yaml_error("\"\\_\": 1"), HasSubstr("the escapes"));
+}
+
+TEST(ReadJsonOrYamlTest, refuses_what_is_too_long_to_be_a_scenario) {
+  const std::string path = testing::TempDir() + "long.yaml";
+  std::ofstream(path) << std::string(kScenarioReadLimit, '#') << '\n';
+  try {
+    read_json_or_yaml(path);
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("too large (the limit is 1 MiB)"));
+  }
 }
 
 TEST(ParseYamlTest, refuses_deep_nesting_of_every_kind_quickly) {
