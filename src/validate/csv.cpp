@@ -143,6 +143,9 @@ CsvTable parse_csv(std::string_view text, const std::string& place) {
                                    " cells, the header names " +
                                    std::to_string(table.columns.size()) + " columns");
     }
+    if (table.rows.size() == kMaxCsvRows) {
+      reader.fail_at(row.line, "more than " + std::to_string(kMaxCsvRows) + " rows", "split it");
+    }
     table.rows.push_back(std::move(row));
   }
   return table;

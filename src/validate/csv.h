@@ -22,7 +22,8 @@ struct CsvTable {
   std::optional<std::size_t> column(std::string_view name) const;
 };
 
-inline constexpr std::size_t kMaxCsvBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxCsvBytes = std::size_t{8} << 20;
+inline constexpr std::size_t kMaxCsvRows = 100'000;
 inline constexpr std::size_t kMaxCsvColumns = 1000;
 
 /// The first row names the columns. Cells may be quoted and then hold commas, line breaks and

@@ -66,7 +66,9 @@ TEST(Csv, ErrorsNameTheLine) {
 }
 
 TEST(Csv, LimitsHold) {
-  EXPECT_THAT(error_of(std::string(kMaxCsvBytes + 1, 'a')), HasSubstr("larger than 64 MiB"));
+  EXPECT_THAT(error_of(std::string(kMaxCsvBytes + 1, 'a')), HasSubstr("larger than 8 MiB"));
+  EXPECT_THAT(error_of("a\n" + std::string(kMaxCsvRows + 1, '\n')),
+              HasSubstr(":100002: more than 100000 rows"));
   EXPECT_THAT(error_of(std::string(kMaxCsvColumns, ',')), HasSubstr("more than 1000 columns"));
 }
 
