@@ -18,7 +18,7 @@ namespace {
 using Keys = std::initializer_list<std::string_view>;
 
 constexpr std::int64_t most_width = 10'000'000;
-constexpr std::int64_t most_layers = 100'000;
+constexpr std::int64_t most_layers = 10'000;
 constexpr std::int64_t most_positions = 1'000'000'000;
 constexpr double most_weights = 1e18;
 

@@ -200,7 +200,7 @@ TEST(ArchitectureFromConfig, RefusesImpossibleShapes) {
   EXPECT_EQ(refusal(llama_with("hidden_size", 0)),
             "config.json: hidden_size: must be between 1 and 10000000, got 0");
   EXPECT_EQ(refusal(llama_with("num_hidden_layers", -3)),
-            "config.json: num_hidden_layers: must be between 1 and 100000, got -3");
+            "config.json: num_hidden_layers: must be between 1 and 10000, got -3");
   EXPECT_EQ(refusal(llama_with("hidden_size", 20000000)),
             "config.json: hidden_size: must be between 1 and 10000000, got 20000000");
   EXPECT_EQ(refusal(llama_with("num_attention_heads", 5)),
@@ -211,7 +211,7 @@ TEST(ArchitectureFromConfig, RefusesImpossibleShapes) {
   EXPECT_EQ(refusal(llama_with("n_embd", 128)),
             "config.json: n_embd: 128 disagrees with hidden_size = 64");
   Json huge = llama();
-  huge.set("hidden_size", 8000000).set("num_hidden_layers", 90000);
+  huge.set("hidden_size", 8000000).set("num_hidden_layers", 9000);
   EXPECT_EQ(refusal(huge.dump()), "config.json: such a model would have more than 1e18 weights");
 }
 

@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t max_ranks = 1 << 20;
 constexpr std::int64_t max_tokens_a_sequence = 1 << 24;
 constexpr std::int64_t max_batch = 1 << 24;
+constexpr double max_price = 1e6;  // USD an hour; costs of the longest run stay finite
 constexpr std::int64_t default_seq_len = 4096;
 constexpr std::int64_t default_step_tokens = 4 << 20;
 
@@ -67,7 +68,7 @@ class Asked {
   // A bare number in `unit`, or a quantity with its own unit.
   template <class Q>
   Q quantity(const std::string& unit) const {
-    const bool bare = text_->find_first_not_of("0123456789.eE+") == std::string::npos;
+    const bool bare = text_->find_first_not_of("0123456789.eE+-") == std::string::npos;
     return parse<Q>(bare ? *text_ + " " + unit : *text_, place());
   }
 
@@ -322,6 +323,9 @@ void Resolver::power_and_price() {
   }
   if (const Asked price = asked("price")) {
     scenario_.gpu_price = price.quantity<DollarsPerSecond>("USD/h");
+    if (scenario_.gpu_price->value() * 3600 > max_price) {
+      price.fail("is out of range", fmt::format("give at most {:.0f} USD/h", max_price));
+    }
   } else if (gpu.price.on_demand.known()) {
     scenario_.gpu_price = gpu.price.on_demand.value();
     assume("price", fmt::format("{:.2f} USD a GPU-hour", scenario_.gpu_price->value() * 3600),

@@ -83,7 +83,7 @@ TEST(Resolve, AutoPrecisionIsTheBestForTraining) {
 TEST(Resolve, QuantitiesAsPeopleWriteThem) {
   const Scenario scenario = resolved({{"tokens", "15T"},
                                       {"power-cap", "500 W"},
-                                      {"price", "2.5"},
+                                      {"price", "25e-1"},
                                       {"oversubscription", "2:1"},
                                       {"recompute", "full:8"}});
   EXPECT_DOUBLE_EQ(scenario.tokens->value(), 15e12);
@@ -153,6 +153,13 @@ TEST(ResolveErrors, PowerCapsStayWithinTheCard) {
             "--power-cap: \"900\" cannot be set on h100-sxm; its limits are 200 W to 700 W");
   EXPECT_THAT(message_of({{"power-cap", "100"}}), HasSubstr("200 W to 700 W"));
   EXPECT_THAT(message_of({{"power-cap", "500 GB"}}), StartsWith("--power-cap: "));
+}
+
+TEST(ResolveErrors, PricesStayFinite) {
+  EXPECT_EQ(message_of({{"price", "1e300"}}),
+            "--price: \"1e300\" is out of range; give at most 1000000 USD/h");
+  EXPECT_THAT(message_of({{"price", "-1"}}), HasSubstr("must not be negative"));
+  EXPECT_THAT(message_of({{"price", "nan"}}), HasSubstr("out of range"));
 }
 
 TEST(ResolveErrors, Precisions) {
