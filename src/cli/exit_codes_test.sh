@@ -11,8 +11,8 @@ failures=0
 expect() {
   local code=$1 words=$2
   shift 2
-  "$orrery" "$@" >"$folder/out" 2>"$folder/err"
-  local got=$?
+  timeout 20 "$orrery" "$@" >"$folder/out" 2>"$folder/err"
+  local got=$?  # 124: it hung
   if [[ $got -ne $code ]]; then
     echo "orrery $*: exit code $got, not $code: $(cat "$folder/err")"
     failures=$((failures + 1))
@@ -61,6 +61,64 @@ expect 2 'did you mean "gpus-per-node"?' predict "$folder/wrong.yaml"
 "$orrery" predict --model llama-3.1-8b "${job[@]}" --tp 2 --json >"$folder/flags.json"
 cmp -s "$folder/file.json" "$folder/flags.json" || {
   echo "flags and file differ"
+  failures=$((failures + 1))
+}
+
+# Numbers that mean nothing.
+for wrong in "--power-cap -5" "--power-cap nan" "--price -1" "--price 1e300" "--tokens 1e400" \
+  "--tokens nan" "--seq-len 99999999999999999999" "--micro-batch 0" "--vpp 1000000" \
+  "--oversubscription inf" "--recompute full:0" "--gpus 1048577"; do
+  # shellcheck disable=SC2086
+  expect 2 "${wrong%% *}: " predict --model llama-3.1-8b --gpu h100-sxm $wrong
+done
+
+# Files that are no scenario and no configuration.
+repeat() { head -c "$1" /dev/zero | tr '\0' "$2"; }
+truncate -s 1G "$folder/huge.json" "$folder/huge.yaml" "$folder/huge.csv"
+mkdir "$folder/folder.json"
+mkfifo "$folder/pipe.json"
+repeat 1000000 '[' >"$folder/deep.json"
+repeat 100000 - | sed 's/-/- /g' >"$folder/deep.yaml"
+printf '{"model_type": "llama", "model_type": "llama"}' >"$folder/twice.json"
+printf '{"model_type": "llama", "hidden_size": NaN}' >"$folder/nan.json"
+printf '{"model_type": "\xff"}' >"$folder/bytes.json"
+printf 'a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n' >"$folder/bomb.yaml"
+for file in huge.json:"too large" folder.json:"a folder" pipe.json:"nobody writes" \
+  deep.json:"nested too deep" twice.json:"appears twice" nan.json:"not valid JSON" \
+  bytes.json:"not valid UTF-8"; do
+  expect 2 "${file#*:}" predict --model "$folder/${file%%:*}" "${job[@]}"
+done
+expect 2 "too large" predict --model /dev/zero "${job[@]}"
+expect 2 "too large" predict "$folder/huge.yaml"
+expect 2 "nested too deep" predict "$folder/deep.yaml"
+expect 2 "anchors and aliases" predict "$folder/bomb.yaml"
+expect 2 "too large" validate "$folder/huge.csv"
+printf 'id;gpu\n1;2\n' >"$folder/odd.csv"
+expect 2 'unknown column "id;gpu"' validate "$folder/odd.csv"
+printf 'id,gpu\n"1,2\n' >"$folder/open.csv"
+expect 2 "never closed" validate "$folder/open.csv"
+
+# Odd words.
+expect 2 'unknown verb ""' ""
+expect 2 '"\xff"' predict --model $'\xff' "${job[@]}"
+expect 2 "no such file" predict $'two\nlines\e[31m.yaml'
+expect 2 "no model" predict --model "$(repeat 100000 x)" "${job[@]}"
+
+# A place that cannot be written: exit code 3, and no half of a file.
+data=$folder/data
+mkdir "$data"
+ln -s "$(realpath "${ORRERY_DATA:-data}")"/* "$data"
+rm -f "$data/evidence.json"
+mkdir "$data/evidence.json"
+printf 'id,gpu,gpus,model,seq_len,global_batch_seqs,precision\n' >"$folder/none.csv"
+ORRERY_DATA=$data expect 3 "cannot be written" validate "$folder/none.csv" --write-evidence
+[[ -z $(find "$data/" -name '.tmp*') ]] || {
+  echo "half of a file was left behind"
+  failures=$((failures + 1))
+}
+"$orrery" version >&- 2>"$folder/err"
+[[ $? -eq 3 ]] || {
+  echo "a closed standard output went unnoticed"
   failures=$((failures + 1))
 }
 

@@ -17,7 +17,8 @@ using namespace orrery;
 int fail(int code, const std::string& message) {
   std::string line = message;
   for (char& letter : line) {
-    if (letter == '\n') letter = ' ';
+    // A path may hold line breaks, or what steers a terminal.
+    if (static_cast<unsigned char>(letter) < ' ' || letter == '\x7f') letter = ' ';
   }
   std::fprintf(stderr, "orrery: %s\n", line.c_str());
   return code;

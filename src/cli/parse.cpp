@@ -43,7 +43,14 @@ struct Flags {
     for (const char* common : {"json", "explain", "help"}) add_switch(common);
   }
 
-  bool on(const char* name) const { return switches.at(name)->count() > 0; }
+  // A switch takes no value: --json=false would not do what it says.
+  bool on(const std::string& name) const {
+    const CLI::Option& option = *switches.at(name);
+    if (option.count() > 0 && option.results().back() != "true") {
+      throw InputError("the flag takes no value", "", "write --" + name, "--" + name);
+    }
+    return option.count() > 0;
+  }
 
  private:
   std::string add(std::string_view name) {
@@ -131,7 +138,7 @@ Parsed parse(std::vector<std::string> arguments) {
   }
   command.arguments = std::move(rest);
   for (const auto& [name, option] : flags.switches) {
-    if (option->count() > 0) command.switches.insert(name);
+    if (flags.on(name)) command.switches.insert(name);
   }
   command.json = flags.on("json");
   command.explain = flags.on("explain");

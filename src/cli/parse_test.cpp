@@ -36,6 +36,12 @@ TEST(Parse, AFlagCanBeTurnedOff) {
   EXPECT_EQ(parsed.command.request.values.at("sequence-parallel"), "false");
 }
 
+TEST(Parse, ASwitchTakesNoValue) {
+  EXPECT_EQ(message_of({"predict", "--json=false"}),
+            "--json: the flag takes no value; write --json");
+  EXPECT_EQ(message_of({"predict", "--json=true"}), "no error");
+}
+
 TEST(Parse, UnknownVerbsAndFlagsHaveNearMisses) {
   EXPECT_EQ(message_of({"predicts"}), "unknown verb \"predicts\"; did you mean \"predict\"?");
   EXPECT_EQ(message_of({"predict", "--micro-bach", "2"}),
