@@ -61,17 +61,20 @@ std::string Request::place_of(const std::string& key) const {
   return at == command_line || at.empty() ? "--" + key : at + ": " + key;
 }
 
-Request request_from_file(const std::string& path) {
-  const Json json = read_json_or_yaml(path);
-  const FieldPlace where{path, ""};
+Request request_from_json(const Json& json, const std::string& place) {
+  const FieldPlace where{place, ""};
   if (!json.is_object()) {
     where.fail("a scenario is a list of keys and values", "write lines such as model: llama-3-8b");
   }
-  Request request{.values = {}, .architecture = std::nullopt, .place = path};
+  Request request{.values = {}, .architecture = std::nullopt, .place = place};
   for (const auto& [key, value] : json.members()) {
     request.values[key] = scalar_text(value, where.key(key));
   }
   return request;
+}
+
+Request request_from_file(const std::string& path) {
+  return request_from_json(read_json_or_yaml(path), path);
 }
 
 Request merged(Request file, const Request& flags) {

@@ -54,5 +54,11 @@ TEST(Request, FlagsWinOverTheFile) {
   EXPECT_EQ(both.place_of("pp"), "a.yaml: pp");
 }
 
+TEST(Request, AnObjectIsEnough) {
+  const Request request = request_from_json(Json::object({{"tp", 2}}), "here");
+  EXPECT_EQ(request.values.at("tp"), "2");
+  EXPECT_EQ(request.place_of("tp"), "here: tp");
+}
+
 }  // namespace
 }  // namespace orrery

@@ -65,7 +65,9 @@ struct Scenario {
   std::vector<std::string> warnings;
 };
 
-// YAML by its name (.yaml, .yml), else JSON: an object of flat keys.
+// An object of flat keys; InputError at `place` for anything else.
+Request request_from_json(const Json&, const std::string& place);
+// YAML by its name (.yaml, .yml), else JSON.
 Request request_from_file(const std::string& path);
 // Flags win over the file's keys.
 Request merged(Request file, const Request& flags);
