@@ -23,11 +23,10 @@ bool is_small(const Scenario& scenario) {
 }
 
 void answer(const Request& request) {
-  // A path is a file of this machine.
   const auto model = request.values.find("model");
-  if (model != request.values.end() && model->second.find_first_of("/.") != std::string::npos &&
-      model->second.ends_with(".json")) {
-    return;
+  if (model != request.values.end()) {
+    const std::string& name = model->second;  // a path is a file of this machine
+    if (name.find('/') != std::string::npos || name.ends_with(".json")) return;
   }
   const Scenario scenario = resolve(request, catalog());
   if (!is_small(scenario)) return;
