@@ -141,43 +141,56 @@ class Rules {
         s_.global_batch, s_.dp, s_.micro_batch, step, nearest_multiple(s_.global_batch, step));
   }
 
+  // Whether `value` ranks beside `others` divide the GPUs; nothing does where the others do not.
+  bool divides_gpus(std::int64_t value, std::int64_t others) const {
+    return gpus_ % others != 0 || gpus_ / others % value == 0;
+  }
+
+  std::string nearest_pp() const {
+    return "pp: " + nearest(s_.pp, model_.layers, [&](auto pp) {
+             return layers_fit(model_.layers, pp, s_.vpp) && divides_gpus(pp, s_.tp * s_.cp);
+           });
+  }
+
+  std::string nearest_tp() const {
+    return "tp: " + nearest(s_.tp, model_.heads, [&](auto tp) {
+             return tensor_fits(tp) && divides_gpus(tp, s_.pp * s_.cp);
+           });
+  }
+
   bool tensor_fits(std::int64_t tp) const {
     return model_.heads % tp == 0 && (model_.kv_heads % tp == 0 || tp % model_.kv_heads == 0) &&
            model_.ffn % tp == 0;
   }
 
   void tensor() {
-    const auto hint = [&] {
-      return "tp: " + nearest(s_.tp, model_.heads, [&](auto tp) { return tensor_fits(tp); });
-    };
     if (model_.heads % s_.tp != 0) {
       add("tp {} does not divide {} attention heads (each rank holds whole heads); {}", s_.tp,
-          model_.heads, hint());
+          model_.heads, nearest_tp());
     }
     if (model_.kv_heads % s_.tp != 0 && s_.tp % model_.kv_heads != 0) {
       add("tp {} neither divides {} key-value heads nor is a multiple of them (they are divided or "
           "copied whole); {}",
-          s_.tp, model_.kv_heads, hint());
+          s_.tp, model_.kv_heads, nearest_tp());
     }
     if (model_.ffn % s_.tp != 0) {
-      add("tp {} does not divide the feed-forward width {}; {}", s_.tp, model_.ffn, hint());
+      add("tp {} does not divide the feed-forward width {}; {}", s_.tp, model_.ffn, nearest_tp());
     }
   }
 
   void layers() {
     const std::int64_t slots = s_.pp * s_.vpp;
     if (!s_.equal_chunks && model_.layers >= slots) return;
-    const auto fits = [&](std::int64_t pp) { return layers_fit(model_.layers, pp, s_.vpp); };
-    const std::string hint = "pp: " + nearest(s_.pp, model_.layers, fits);
-    if (model_.layers < slots && !fits(s_.pp)) {
+    if (layers_fit(model_.layers, s_.pp, s_.vpp)) return;
+    if (model_.layers < slots) {
       add("{} layers are fewer than pp x vpp = {} x {} = {} (every chunk between embedding and "
           "head "
           "holds a layer); {}",
-          model_.layers, s_.pp, s_.vpp, slots, hint);
-    } else if (!fits(s_.pp)) {
+          model_.layers, s_.pp, s_.vpp, slots, nearest_pp());
+    } else {
       add("{} layers (or {} with embedding and head as one each) do not divide by pp x vpp = {} x "
           "{} = {} (chunks hold equally many); {}",
-          model_.layers, model_.layers + 2, s_.pp, s_.vpp, slots, hint);
+          model_.layers, model_.layers + 2, s_.pp, s_.vpp, slots, nearest_pp());
     }
   }
 
@@ -189,9 +202,7 @@ class Rules {
     }
     if (!interleaved) return;
     if (s_.pp == 1) {
-      add("the interleaved schedule needs more than one stage (pp is 1); pp: {}",
-          nearest(1, model_.layers,
-                  [&](auto pp) { return pp > 1 && layers_fit(model_.layers, pp, s_.vpp); }));
+      add("the interleaved schedule needs more than one stage (pp is 1); {}", nearest_pp());
     }
     const std::int64_t step = s_.dp * s_.micro_batch;
     if (s_.global_batch % step == 0 && s_.micro_batches() % s_.pp != 0) {
@@ -203,8 +214,7 @@ class Rules {
 
   void sequence() {
     if (s_.sequence_parallel && s_.tp == 1) {
-      add("sequence parallelism needs tensor parallelism (tp is 1); tp: {}",
-          nearest(1, model_.heads, [&](auto tp) { return tp > 1 && tensor_fits(tp); }));
+      add("sequence parallelism needs tensor parallelism (tp is 1); {}", nearest_tp());
     }
     // Causal attention is balanced by giving each context rank a slice of either half.
     const std::int64_t slices = s_.cp > 1 ? 2 * s_.cp : 1;

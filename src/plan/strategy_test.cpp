@@ -50,7 +50,9 @@ TEST(Strategy, HeadsAndWidthsAreDivided) {
   const auto broken = broken_rules(s, model(), 12);
   ASSERT_THAT(broken, SizeIs(3));
   EXPECT_THAT(broken[0], HasSubstr("tp 3 does not divide 32 attention heads"));
-  EXPECT_THAT(broken[0], HasSubstr("2 and 4"));
+  EXPECT_THAT(broken[0], HasSubstr("tp: the nearest valid value is 1"));  // 2 x 4 stages: not 12
+  EXPECT_THAT(broken_rules(s, model(), 32)[1],
+              HasSubstr("tp: the nearest valid values are 2 and 4"));
   EXPECT_THAT(broken[1], HasSubstr("8 key-value heads"));
   EXPECT_THAT(broken[2], HasSubstr("feed-forward width 14336"));
   s.tp = 16;  // copies of 8 key-value heads
@@ -66,7 +68,10 @@ TEST(Strategy, LayersFillTheirPlaces) {
   EXPECT_THAT(broken_rules(s, a, 64), IsEmpty());
   s.pp = 5;
   EXPECT_THAT(broken_rules(s, a, 20),
-              ElementsAre(HasSubstr("pp: the nearest valid values are 4 and 6")));
+              ElementsAre(HasSubstr("pp: the nearest valid value is 1")));  // 4 x 4 are not 20
+  s.tp = 1;
+  EXPECT_THAT(broken_rules(s, a, 5), ElementsAre(HasSubstr("pp: the nearest valid value is 1")));
+  s.tp = 4;
   a.layers = 3, s.pp = 4;
   EXPECT_THAT(broken_rules(s, a, 16), ElementsAre(HasSubstr("3 layers are fewer than pp x vpp")));
   EXPECT_TRUE(layers_fit(2, 4, 1));  // the outer stages hold embedding and head alone
