@@ -8,8 +8,8 @@
 #include "catalog/architecture_from_config.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "twin/asked.h"
 #include "twin/scenario.h"
-#include "units/text.h"
 
 namespace orrery {
 namespace {
@@ -21,9 +21,6 @@ constexpr double max_price = 1e6;  // USD an hour; costs of the longest run stay
 constexpr std::int64_t default_seq_len = 4096;
 constexpr std::int64_t default_step_tokens = 4 << 20;
 
-template <class E>
-using Choices = std::vector<std::pair<std::string_view, E>>;
-
 const Choices<AttentionKernel> attention_kernels = {{"flash", AttentionKernel::flash},
                                                     {"early-flash", AttentionKernel::early_flash},
                                                     {"unfused", AttentionKernel::unfused}};
@@ -34,66 +31,6 @@ std::string_view name_of(AttentionKernel kernel) {
   }
   return "";
 }
-
-// One key of the request, for reading and for complaining.
-class Asked {
- public:
-  Asked(const Request& request, std::string key) : request_(request), key_(std::move(key)) {
-    const auto found = request.values.find(key_);
-    if (found != request.values.end()) text_ = found->second;
-  }
-
-  explicit operator bool() const { return text_.has_value(); }
-  const std::string& text() const { return *text_; }
-  std::string place() const { return request_.place_of(key_); }
-
-  [[noreturn]] void fail(const std::string& rule, const std::string& mend) const {
-    throw InputError(in_quotes(*text_) + " " + rule, "", mend, place());
-  }
-
-  std::int64_t whole(std::int64_t low, std::int64_t high) const {
-    std::int64_t value = 0;
-    const char* end = text_->data() + text_->size();
-    const auto [stop, error] = std::from_chars(text_->data(), end, value);
-    if (error == std::errc::result_out_of_range ||
-        (stop == end && error == std::errc() && (value < low || value > high))) {
-      fail("is out of range", fmt::format("give a whole number from {} to {}", low, high));
-    }
-    if (stop != end || error != std::errc()) {
-      fail("is not a whole number", fmt::format("give one from {} to {}", low, high));
-    }
-    return value;
-  }
-
-  // A bare number in `unit`, or a quantity with its own unit.
-  template <class Q>
-  Q quantity(const std::string& unit) const {
-    const bool bare = text_->find_first_not_of("0123456789.eE+-") == std::string::npos;
-    return parse<Q>(bare ? *text_ + " " + unit : *text_, place());
-  }
-
-  bool yes() const {
-    if (*text_ == "true" || *text_ == "yes" || *text_ == "on") return true;
-    if (*text_ == "false" || *text_ == "no" || *text_ == "off") return false;
-    fail("is neither true nor false", "give true or false");
-  }
-
-  template <class E>
-  E choice(const Choices<E>& choices) const {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : choices) {
-      if (name == *text_) return value;
-      names.emplace_back(name);
-    }
-    const std::string hint = did_you_mean(*text_, names);
-    fail("is not one of " + join(names), hint.empty() ? "choose one of them" : hint);
-  }
-
- private:
-  const Request& request_;
-  std::string key_;
-  std::optional<std::string> text_;
-};
 
 // "gpt/config.json" is gpt, "gpt.json" too.
 std::string name_of_config(const std::string& path) {
@@ -434,14 +371,17 @@ void Resolver::batch() {
 }
 
 // Chunks of layers a stage that the framework's users choose: the most that divide the layers
-// evenly and keep `layers_per_chunk`, where the micro-batches allow interleaving.
+// evenly (embedding and head counted where that needs them) and keep `layers_per_chunk`, where the
+// micro-batches allow interleaving.
 std::int64_t Resolver::usual_chunks() const {
   const Strategy& s = scenario_.strategy;
   const std::int64_t least = scenario_.framework.defaults.layers_per_chunk;
   if (s.pp == 1 || least == 0 || s.micro_batches() % s.pp != 0) return 1;
+  const std::int64_t layers = scenario_.model.layers;
   std::int64_t chunks = 1;
-  for (std::int64_t vpp = 2; s.pp * vpp * least <= scenario_.model.layers; ++vpp) {
-    if (layers_fit(scenario_.model.layers, s.pp, vpp)) chunks = vpp;
+  for (std::int64_t vpp = 2; s.pp * vpp * least <= layers + 2; ++vpp) {
+    const std::int64_t places = layers % (s.pp * vpp) == 0 ? layers : layers + 2;
+    if (layers_fit(layers, s.pp, vpp) && s.pp * vpp * least <= places) chunks = vpp;
   }
   return chunks;
 }

@@ -94,6 +94,15 @@ TEST(Resolve, QuantitiesAsPeopleWriteThem) {
   EXPECT_DOUBLE_EQ(scenario.strategy.recompute_share, 0.25);
 }
 
+TEST(Resolve, EmbeddingAndHeadTakePlacesOfAnInterleavedPipeline) {
+  const auto chunks = [](const char* pp) {
+    return resolved({{"model", "llama-3.1-405b"}, {"gpus", "128"}, {"tp", "8"}, {"pp", pp}})
+        .strategy.vpp;
+  };
+  EXPECT_EQ(chunks("16"), 4);  // 128 places: 8 a stage, 2 a chunk
+  EXPECT_EQ(chunks("2"), 32);  // and again
+}
+
 TEST(Resolve, AConfigurationFileIsNamedAfterItself) {
   const std::string folder = testing::TempDir() + "tiny";
   std::filesystem::create_directories(folder);
