@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "plan/ranks.h"
 
@@ -24,14 +25,18 @@ struct Priced {
   Strategy strategy;
   Seconds step;
   Bytes memory;
-  bool exact = true;  // false: it needs at least `memory`
+};
+
+struct Miss {
+  Strategy strategy;
+  Bytes memory;  // at least
 };
 
 // What one ladder came to.
 struct Outcome {
-  std::optional<Priced> fits;
-  std::optional<Priced> misses;  // the least memory
-  std::int64_t searched = 0, broken = 0, large = 0, skipped = 0;
+  std::vector<Priced> fits;
+  std::vector<Miss> misses;
+  std::int64_t searched = 0, broken = 0, skipped = 0;
 };
 
 Scenario with(const Scenario& base, const Strategy& strategy) {
@@ -40,11 +45,9 @@ Scenario with(const Scenario& base, const Strategy& strategy) {
   return scenario;
 }
 
-// An exact memory is nearer to fitting than any bound above the capacity is known to be.
-void keep_smaller(std::optional<Priced>& least, const Priced& other) {
-  if (!least || std::pair(!other.exact, other.memory) < std::pair(!least->exact, least->memory)) {
-    least = other;
-  }
+// Of two that differ in these only, `other` is no faster.
+bool does_no_less(const Strategy& other, const Strategy& than) {
+  return other.recompute >= than.recompute && other.zero >= than.zero;
 }
 
 Outcome climb(const Scenario& base, const Ladder& ladder) {
@@ -52,7 +55,8 @@ Outcome climb(const Scenario& base, const Ladder& ladder) {
   const Bytes capacity = capacity_of(base.cluster.gpu, base.framework);
   for (const Strategy& strategy : ladder) {
     ++outcome.searched;
-    if (outcome.fits) {
+    if (std::any_of(outcome.fits.begin(), outcome.fits.end(),
+                    [&](const Priced& fit) { return does_no_less(strategy, fit.strategy); })) {
       ++outcome.skipped;
       continue;
     }
@@ -63,17 +67,15 @@ Outcome climb(const Scenario& base, const Ladder& ladder) {
     const Scenario scenario = with(base, strategy);
     const Bytes least = least_memory(scenario);
     if (least > capacity) {
-      ++outcome.large;
-      keep_smaller(outcome.misses, {strategy, Seconds(0), least, false});
+      outcome.misses.push_back({strategy, least});
       continue;
     }
     const Answer answer = price_scenario(scenario, {}, Unfit::leave);
-    if (!answer.feasible) {
-      ++outcome.large;
-      keep_smaller(outcome.misses, {strategy, Seconds(0), answer.needed(), true});
-      continue;
+    if (answer.feasible) {
+      outcome.fits.push_back({strategy, answer.step, answer.needed()});
+    } else {
+      outcome.misses.push_back({strategy, answer.needed()});
     }
-    outcome.fits = Priced{strategy, answer.step, answer.needed(), true};
   }
   return outcome;
 }
@@ -120,25 +122,66 @@ void drop_near_duplicates(std::vector<Priced>& fastest_first) {
   });
 }
 
+// A part of the step, of the best and of another.
+struct Term {
+  const char* name;
+  Seconds best, other;
+
+  Seconds more() const { return other - best; }
+};
+
+// "1.62 → 6.63 s": three digits of the larger, both in its unit.
+std::string from_to(const Term& term) {
+  using namespace literals;
+  const auto [unit, name] = term.other >= 1_s    ? std::pair(1_s, "s")
+                            : term.other >= 1_ms ? std::pair(1_ms, "ms")
+                                                 : std::pair(1_us, "us");
+  const double from = term.best / unit, to = term.other / unit;
+  const int digits = to >= 100 ? 0 : to >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f} → {:.{}f} {}", from, digits, to, digits, name);
+}
+
 double gib(Bytes bytes) { return bytes.value() / (1 << 30); }
 
 Found gather(const std::vector<Outcome>& outcomes, std::vector<Priced>& fitting,
-             std::optional<Priced>& miss) {
+             std::vector<Miss>& misses) {
   Found found;
   std::int64_t broken = 0, large = 0, skipped = 0;
   for (const Outcome& outcome : outcomes) {
     found.searched += outcome.searched;
     broken += outcome.broken;
-    large += outcome.large;
+    large += static_cast<std::int64_t>(outcome.misses.size());
     skipped += outcome.skipped;
-    if (outcome.fits) fitting.push_back(*outcome.fits);
-    if (outcome.misses) keep_smaller(miss, *outcome.misses);
+    fitting.insert(fitting.end(), outcome.fits.begin(), outcome.fits.end());
+    misses.insert(misses.end(), outcome.misses.begin(), outcome.misses.end());
   }
   for (const auto& [reason, count] :
        {std::pair{breaks_a_rule, broken}, {too_large, large}, {dominated, skipped}}) {
     if (count > 0) found.pruned[reason] = count;
   }
   return found;
+}
+
+// The one that needs least memory: exact figures in the order of the bounds, until the next bound
+// is more than the least of them. Of equal bounds, first what recomputes most and runs least at a
+// time.
+Strategy nearest_to_fitting(const Scenario& base, std::vector<Miss> misses) {
+  const auto key = [](const Miss& miss) {
+    return std::tuple(miss.memory, -static_cast<int>(miss.strategy.recompute),
+                      miss.strategy.micro_batch);
+  };
+  std::stable_sort(misses.begin(), misses.end(),
+                   [&](const Miss& a, const Miss& b) { return key(a) < key(b); });
+  const Miss* nearest = nullptr;
+  Bytes least;
+  for (const Miss& miss : misses) {
+    if (nearest && miss.memory >= least) break;
+    const Bytes exact = total(scenario_memory(with(base, miss.strategy)).footprint);
+    if (nearest && exact >= least) continue;
+    nearest = &miss;
+    least = exact;
+  }
+  return nearest->strategy;
 }
 
 // What the search chooses is no assumption.
@@ -176,19 +219,18 @@ Bytes least_memory(const Scenario& scenario) {
 }
 
 std::string why_slower(const Answer& best, const Answer& other) {
-  const double whole = best.step.value();
-  const std::array<std::pair<const char*, Seconds>, 5> more = {
-      {{"compute", other.time.compute - best.time.compute},
-       {"exposed communication", other.time.exposed_comm - best.time.exposed_comm},
-       {"pipeline bubble", other.time.bubble - best.time.bubble},
-       {"optimizer", other.time.optimizer - best.time.optimizer},
-       {"overhead", other.time.overhead - best.time.overhead}}};
-  const auto worst = std::max_element(
-      more.begin(), more.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const double slower = 100 * (other.step - best.step).value() / whole;
-  const double share = 100 * worst->second.value() / whole;
+  const std::array<Term, 5> terms = {
+      {{"compute", best.time.compute, other.time.compute},
+       {"exposed communication", best.time.exposed_comm, other.time.exposed_comm},
+       {"pipeline bubble", best.time.bubble, other.time.bubble},
+       {"optimizer", best.time.optimizer, other.time.optimizer},
+       {"overhead", best.time.overhead, other.time.overhead}}};
+  const Term& worst = *std::max_element(
+      terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.more() < b.more(); });
+  const double slower = 100 * ((other.step - best.step) / best.step);
+  const double share = 100 * (worst.more() / best.step);
   if (slower >= 0.05 && share >= 0.05) {
-    return fmt::format("{:.1f} % slower: +{:.1f} % {}", slower, share, worst->first);
+    return fmt::format("{:.1f} % slower: {} {}", slower, worst.name, from_to(worst));
   }
   const double memory = gib(other.needed() - best.needed());
   if (memory >= 0.05) return fmt::format("as fast, +{:.1f} GiB", memory);
@@ -200,8 +242,8 @@ Found search(const Scenario& scenario, const Space& space, const EvidenceTable& 
   const Scenario base = without_searched_defaults(scenario, space);
   const std::vector<Outcome> outcomes = climb_all(base, candidates(space, base), options);
   std::vector<Priced> fitting;
-  std::optional<Priced> miss;
-  Found found = gather(outcomes, fitting, miss);
+  std::vector<Miss> misses;
+  Found found = gather(outcomes, fitting, misses);
   std::stable_sort(fitting.begin(), fitting.end(), [](const Priced& a, const Priced& b) {
     return std::pair(a.step, a.memory) < std::pair(b.step, b.memory);
   });
@@ -213,8 +255,8 @@ Found search(const Scenario& scenario, const Space& space, const EvidenceTable& 
     std::string lost = found.best.empty() ? "" : why_slower(found.best.front().answer, answer);
     found.best.push_back({std::move(chosen), std::move(answer), std::move(lost)});
   }
-  if (found.best.empty() && miss) {
-    Scenario nearest = with(base, miss->strategy);
+  if (found.best.empty() && !misses.empty()) {
+    Scenario nearest = with(base, nearest_to_fitting(base, std::move(misses)));
     Answer answer = predict(nearest, evidence);
     found.nearest_miss = Candidate{std::move(nearest), std::move(answer), ""};
   }

@@ -5,6 +5,7 @@
 namespace orrery {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 const Catalog& catalog() {
@@ -78,6 +79,49 @@ TEST(Search, SaysWhatIsNearestWhereNothingFits) {
   EXPECT_THAT(found.nearest_miss->answer.reason, HasSubstr("GiB"));
 }
 
+TEST(Search, TheNearestNeedsTheLeastMemoryOfAll) {
+  const Request request = asking({{"model", "llama-3.1-405b"}});
+  const Scenario base = resolve(request, catalog());
+  const Found found = found_for(request);
+  ASSERT_TRUE(found.nearest_miss.has_value());
+  EXPECT_EQ(found.nearest_miss->scenario.strategy.tp, 8);
+  EXPECT_EQ(found.nearest_miss->scenario.strategy.recompute, Recompute::full);
+  for (const Ladder& ladder : candidates(space_of(request, base), base)) {
+    for (const Strategy& strategy : ladder) {
+      if (!broken_rules(strategy, base.model, base.cluster.gpus).empty()) continue;
+      Scenario scenario = base;
+      scenario.strategy = strategy;
+      EXPECT_LE(found.nearest_miss->answer.needed(), total(scenario_memory(scenario).footprint));
+    }
+  }
+}
+
+TEST(Search, ShardsWeightsWhereNothingElseFits) {
+  const Request job = asking({{"model", "llama-3.1-405b"}, {"gpus", "512"}, {"pp", "1"}});
+  const Found found = found_for(job);
+  ASSERT_FALSE(found.best.empty());
+  EXPECT_EQ(found.best.front().scenario.strategy.zero, Zero::weights);
+  Request fixed = job;
+  fixed.values["zero"] = "1";
+  EXPECT_TRUE(found_for(fixed).best.empty());
+}
+
+TEST(Search, TriesEveryZeroThatIsLeftOpen) {
+  const auto zeros = [](std::map<std::string, std::string> values) {
+    const Request request = asking(std::move(values));
+    return space_of(request, resolve(request, catalog())).zero;
+  };
+  EXPECT_THAT(zeros({}), ElementsAre(Zero::optimizer, Zero::weights));
+  EXPECT_THAT(zeros({{"zero", "0"}}), ElementsAre(Zero::none));
+  EXPECT_THAT(zeros({{"framework", "torchtitan"}}), ElementsAre(Zero::weights));
+}
+
+TEST(Search, AGivenDataParallelismStays) {
+  const Found found = found_for(asking({{"dp", "4"}}));
+  ASSERT_FALSE(found.best.empty());
+  for (const Candidate& candidate : found.best) EXPECT_EQ(candidate.scenario.strategy.dp, 4);
+}
+
 TEST(Search, TheLeastMemoryIsNeverMoreThanTheExactOne) {
   const Request request = asking({});
   const Scenario base = resolve(request, catalog());
@@ -100,7 +144,10 @@ TEST(Search, NamesTheLargestDifference) {
   other.step = Seconds(10.2);
   best.time.bubble = Seconds(1);
   other.time.bubble = Seconds(1.31);
-  EXPECT_EQ(why_slower(best, other), "2.0 % slower: +3.1 % pipeline bubble");
+  EXPECT_EQ(why_slower(best, other), "2.0 % slower: pipeline bubble 1.00 → 1.31 s");
+  other.time.bubble = best.time.bubble;
+  other.time.compute = Seconds(0.125);
+  EXPECT_EQ(why_slower(best, other), "2.0 % slower: compute 0 → 125 ms");
   EXPECT_EQ(why_slower(best, best), "as fast");
 }
 

@@ -44,7 +44,11 @@ Space space_of(const Request& request, const Scenario& scenario) {
     }
   }
   space.zero = {now.zero};
-  if (!given("zero") && now.zero == Zero::none) space.zero.push_back(Zero::optimizer);
+  if (!given("zero")) {
+    if (now.zero == Zero::none) space.zero.push_back(Zero::optimizer);
+    if (now.zero != Zero::weights) space.zero.push_back(Zero::weights);
+  }
+  if (given("dp")) space.dp = now.dp;
   space.sequence_parallel_too = !given("sequence-parallel");
   return space;
 }
@@ -68,6 +72,7 @@ std::vector<Ladder> candidates(const Space& space, const Scenario& scenario) {
     for (const std::int64_t pp : space.pp) {
       for (const std::int64_t cp : space.cp) {
         if (gpus % (tp * pp * cp) != 0) continue;
+        if (space.dp && *space.dp != gpus / (tp * pp * cp)) continue;
         for (const std::int64_t vpp : space.vpp) {
           if (vpp > 1 && pp == 1) continue;
           if (!layers_fit(scenario.model.layers, pp, vpp)) continue;
