@@ -24,14 +24,17 @@ std::string usd(Dollars money) {
 }
 
 std::string duration(Seconds time) {
+  if (time >= 24'000_h) return grouped(time / 24_h) + " days";
   if (time >= 48_h) return fmt::format("{:.1f} days", time / 24_h);
   if (time >= 2_h) return fmt::format("{:.1f} hours", time / 1_h);
   return to_text(time);
 }
 
-std::string machine_text(const Cluster& cluster) {
-  std::string text = fmt::format("{} x {} ({} in each {}", cluster.gpus, cluster.gpu.name,
-                                 cluster.gpus_per_node, cluster.node.name);
+std::string machine_text(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  std::string text = fmt::format("{} x {}", cluster.gpus, cluster.gpu.name);
+  if (scenario.power_cap) text += fmt::format(" at {:.0f} W", scenario.power_cap->value());
+  text += fmt::format(" ({} in each {}", cluster.gpus_per_node, cluster.node.name);
   if (cluster.nodes() > 1 && cluster.fabric) text += ", " + cluster.fabric->name;
   return text + ")";
 }
@@ -55,8 +58,8 @@ void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
   if (!answer.run_time) return;
   const double steps = *answer.run_time / answer.step;
   std::string text =
-      fmt::format("{} for {:.3g} B tokens, {:.3g} MWh", duration(*answer.run_time),
-                  scenario.tokens->value() / 1e9, steps * (answer.step_energy / 1_kWh) / 1000);
+      fmt::format("{} for {} tokens, {}", duration(*answer.run_time),
+                  count_text(scenario.tokens->value()), energy_text(steps * answer.step_energy));
   if (answer.run_cost) text += ", " + usd(*answer.run_cost);
   rows.push_back({"whole run", text});
 }
@@ -75,8 +78,8 @@ Table summary(const Scenario& scenario, const Answer& answer) {
                                   to_text(scenario.precision), name_of(scenario.convention))},
       {"memory", fmt::format("{} of {} on {}", gib(answer.needed()), gib(answer.capacity),
                              answer.classes[answer.memory.at])},
-      {"power", fmt::format("{:.0f} W a GPU, {:.3g} kWh a step", answer.gpu_power.value(),
-                            answer.step_energy / 1_kWh)}};
+      {"power", fmt::format("{:.0f} W a GPU, {} a step", answer.gpu_power.value(),
+                            energy_text(answer.step_energy))}};
   if (answer.step_cost) {
     table.rows.push_back(
         {"cost", fmt::format("{} a step, {} a million tokens", usd(*answer.step_cost),
@@ -171,7 +174,7 @@ void print_answer(std::ostream& out, const Scenario& scenario, const Answer& ans
   out << style.bold(scenario.model.name)
       << fmt::format(" ({:.2f} B parameters) on {}\n",
                      static_cast<double>(parameters(scenario.model).total()) / 1e9,
-                     machine_text(scenario.cluster))
+                     machine_text(scenario))
       << fmt::format("  {}, {}, {} sequences of {} tokens a step\n", scenario.framework.name,
                      to_text(scenario.precision), s.global_batch, s.seq_len)
       << "  " << strategy_text(s) << '\n';

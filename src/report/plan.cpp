@@ -9,6 +9,26 @@ namespace {
 
 using namespace literals;
 
+// Plans that need more of the card than this are marked.
+constexpr double tight = 0.92;
+constexpr const char* memory_error = "6 %";  // median of the peaks that `validate` compares
+
+// "78.1 !" where little is left, "68.9" with as much room where not.
+std::string memory_text(const Answer& answer) {
+  return fmt::format("{:.1f}{}", answer.needed() / 1_GiB,
+                     answer.needed() > tight * answer.capacity ? " !" : "  ");
+}
+
+// What the columns mean and what the mark does, below the table.
+std::string legend(const Answer& answer) {
+  return fmt::format(
+      "  vpp: chunks of layers a stage; cp: GPUs that share a sequence; zero: what dp divides (0 "
+      "nothing, 1 optimizer, 2 + gradients, 3 + weights)\n"
+      "  ! over {:.0f} % of the {:.1f} GiB that a card has; measured peaks are off by {} in the "
+      "median",
+      100 * tight, answer.capacity / 1_GiB, memory_error);
+}
+
 std::string recompute_text(const Strategy& s) {
   if (s.recompute == Recompute::none || s.recompute_share >= 1) {
     return std::string(name_of(s.recompute));
@@ -29,7 +49,7 @@ Table plan_table(const Found& found) {
                           {"step", Align::right},
                           {"tokens/s/GPU", Align::right},
                           {"MFU", Align::right},
-                          {"GiB", Align::right},
+                          {"GiB  ", Align::right},
                           {"why not first"}},
               .rows = {},
               .indent = "  "};
@@ -41,8 +61,7 @@ Table plan_table(const Found& found) {
                           std::to_string(s.vpp), std::to_string(s.cp), std::to_string(s.dp),
                           std::to_string(s.micro_batch), std::to_string(static_cast<int>(s.zero)),
                           recompute_text(s), step_text(a.step), grouped(a.tokens_per_s_per_gpu),
-                          fmt::format("{:.1f} %", 100 * a.mfu),
-                          fmt::format("{:.1f}", a.needed() / 1_GiB), candidate.lost});
+                          fmt::format("{:.1f} %", 100 * a.mfu), memory_text(a), candidate.lost});
   }
   return table;
 }
@@ -67,6 +86,7 @@ void print_plan(std::ostream& out, const Found& found, const Style& style) {
     return;
   }
   print_table(out, plan_table(found), style);
+  out << '\n' << style.dim(legend(found.best.front().answer)) << '\n';
   out << '\n' << style.bold("The first of them:") << "\n\n";
   print_answer(out, found.best.front().scenario, found.best.front().answer, style);
 }

@@ -75,6 +75,28 @@ std::string percent_text(double signed_share) {
   return fmt::format("{:+.1f} %", 100 * signed_share);
 }
 
+std::string count_text(double number) {
+  for (const auto& [scale, name] : {std::pair{1e12, "T"}, {1e9, "B"}, {1e6, "M"}}) {
+    const double scaled = number / scale;
+    if (scaled < 1) continue;
+    return fmt::format("{} {}", scaled < 1000 ? fmt::format("{:.4g}", scaled) : grouped(scaled),
+                       name);
+  }
+  return grouped(number);
+}
+
+std::string energy_text(Joules energy) {
+  using namespace literals;
+  const auto digits = [](double value) {
+    return value < 100 ? fmt::format("{:.3g}", value) : grouped(value);
+  };
+  const double kwh = energy / 1_kWh;
+  for (const auto& [scale, name] : {std::pair{1e6, "GWh"}, {1e3, "MWh"}}) {
+    if (kwh >= scale) return digits(kwh / scale) + " " + name;
+  }
+  return kwh < 0.001 ? digits(1000 * kwh) + " Wh" : digits(kwh) + " kWh";
+}
+
 std::string grouped(double number) {
   std::string digits = fmt::format("{:.0f}", number);
   const std::size_t first = digits.starts_with('-') ? 1 : 0;

@@ -45,6 +45,12 @@ std::string bar(double share, int width = 24);
 /// 1234567 as "1,234,567".
 std::string grouped(double number);
 
+/// "15 T", "1.5 B", "2.25 M"; below a million all digits.
+std::string count_text(double number);
+
+/// Three digits of kWh, MWh or GWh.
+std::string energy_text(Joules energy);
+
 /// Four digits, in seconds from one second on, so that steps can be compared.
 std::string step_text(Seconds step);
 

@@ -43,6 +43,16 @@ TEST(Tables, Numbers) {
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1234567), "1,234,567");
   EXPECT_EQ(grouped(-1234), "-1,234");
+  EXPECT_EQ(count_text(100), "100");
+  EXPECT_EQ(count_text(999'999), "999,999");
+  EXPECT_EQ(count_text(2.25e6), "2.25 M");
+  EXPECT_EQ(count_text(15e12), "15 T");
+  EXPECT_EQ(count_text(1e18), "1,000,000 T");
+  EXPECT_EQ(energy_text(Joules(3.6e2)), "0.1 Wh");
+  EXPECT_EQ(energy_text(Joules(0.294 * 3.6e6)), "0.294 kWh");
+  EXPECT_EQ(energy_text(Joules(3.6e9)), "1 MWh");
+  EXPECT_EQ(energy_text(Joules(2.51e13)), "6.97 GWh");
+  EXPECT_EQ(energy_text(Joules(3.6e16)), "10,000 GWh");
   EXPECT_EQ(percent_text(0.031), "+3.1 %");
 }
 

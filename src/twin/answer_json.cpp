@@ -83,13 +83,16 @@ Json cost_json(const Scenario& scenario, const Answer& answer) {
   return cost;
 }
 
-Json machine_json(const Cluster& cluster) {
+Json machine_json(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const auto& cap = scenario.power_cap;
   return Json::object({{"gpu", cluster.gpu.name},
                        {"gpus", cluster.gpus},
                        {"gpus_per_node", cluster.gpus_per_node},
                        {"node", cluster.node.name},
                        {"fabric", cluster.fabric ? Json(cluster.fabric->name) : Json()},
-                       {"oversubscription", cluster.oversubscription}});
+                       {"oversubscription", cluster.oversubscription},
+                       {"power_cap_w", cap ? Json(cap->value()) : Json()}});
 }
 
 // The keys of a priced answer; null where the strategy breaks a rule.
@@ -154,7 +157,7 @@ Json to_json(const Scenario& scenario, const Answer& answer) {
   const std::int64_t count = parameters(scenario.model).total();
   json.set("parameters", Json::object({{"total", count}, {"active", count}}));
   json.set("model", scenario.model.name);
-  json.set("machine", machine_json(scenario.cluster));
+  json.set("machine", machine_json(scenario));
   json.set("framework", scenario.framework.name);
   json.set("precision", to_text(scenario.precision));
   json.set("strategy", to_json(scenario.strategy));
