@@ -35,8 +35,9 @@ struct Switch {
 
 struct Verb {
   std::string_view name, group, summary, usage, example;
-  bool asks;       // takes a scenario file and its flags
-  bool arguments;  // takes others
+  std::string_view details;  // paragraphs of the help
+  bool asks;                 // takes a scenario file and its flags
+  bool arguments;            // takes others
   std::span<const Switch> switches;
   Reply (*run)(const Command&);
 };

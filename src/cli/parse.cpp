@@ -1,6 +1,7 @@
 // The one file that sees CLI11.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "cli/command.h"
@@ -62,6 +63,22 @@ struct Flags {
   }
 };
 
+// CLI11 takes a flag's value after "=" only: "--sequence-parallel false" becomes one word.
+std::vector<std::string> with_joined_flags(std::vector<std::string> arguments) {
+  const auto is_flag = [](const std::string& word) {
+    return std::ranges::any_of(request_keys(), [&](const RequestKey& key) {
+      return key.kind == ValueKind::flag && word == "--" + std::string(key.name);
+    });
+  };
+  constexpr std::array<std::string_view, 6> values = {"true", "false", "yes", "no", "on", "off"};
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (!is_flag(arguments[i]) || std::ranges::count(values, arguments[i + 1]) == 0) continue;
+    arguments[i] += "=" + arguments[i + 1];
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return arguments;
+}
+
 void read(Flags& flags, std::vector<std::string> arguments) {
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
   try {
@@ -122,7 +139,7 @@ Parsed parse(std::vector<std::string> arguments) {
   }
   const Verb& verb = verb_named(first);
   Flags flags(verb);
-  read(flags, std::move(arguments));
+  read(flags, verb.asks ? with_joined_flags(std::move(arguments)) : std::move(arguments));
   std::vector<std::string> rest = flags.app.remaining();
   refuse_unknown(rest, flags);
   if (flags.on("help")) {

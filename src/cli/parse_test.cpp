@@ -34,6 +34,12 @@ TEST(Parse, FlagsBecomeARequest) {
 TEST(Parse, AFlagCanBeTurnedOff) {
   const Parsed parsed = parse({"predict", "--sequence-parallel=false"});
   EXPECT_EQ(parsed.command.request.values.at("sequence-parallel"), "false");
+  const Parsed spaced = parse({"predict", "--sequence-parallel", "false", "--tp", "2"});
+  EXPECT_EQ(spaced.command.request.values.at("sequence-parallel"), "false");
+  EXPECT_EQ(spaced.command.request.values.at("tp"), "2");
+  EXPECT_EQ(
+      parse({"predict", "--sequence-parallel"}).command.request.values.at("sequence-parallel"),
+      "true");
 }
 
 TEST(Parse, ASwitchTakesNoValue) {
@@ -68,6 +74,13 @@ TEST(Parse, HelpOfEveryVerbHasAnExample) {
     EXPECT_THAT(parsed.text, HasSubstr("example\n  orrery " + std::string(verb.name)));
     EXPECT_THAT(parsed.text, HasSubstr("--json"));
   }
+}
+
+TEST(Parse, HelpOfPlanSaysWhatIsSearchedAndReadsTheTable) {
+  const std::string text = parse({"plan", "--help"}).text;
+  EXPECT_THAT(text, HasSubstr("whatever is left out is searched"));
+  EXPECT_THAT(text, HasSubstr("why not first"));
+  EXPECT_THAT(text, HasSubstr("(nemo)"));
 }
 
 TEST(Parse, HelpListsEveryKeyOfARequest) {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "core/error.h"
 #include "report/answer.h"
 #include "search/search.h"
 
@@ -42,6 +43,10 @@ Reply plan_verb(const Command& command) {
   const Clock::time_point start = Clock::now();
   const std::string data = default_data_dir();
   const Scenario scenario = resolve(command.request, Catalog::load(data));
+  if (!command.request.values.contains("gpus")) {
+    throw InputError("no number of GPUs is given", "", "add --gpus N, such as --gpus 64",
+                     command.request.place);
+  }
   const Space space = space_of(command.request, scenario);
   SearchOptions options;
   Progress progress(start);

@@ -14,12 +14,30 @@ namespace {
 constexpr std::array validate_switches = {
     Switch{"write-evidence", "write the error table to the data folder's evidence.json"}};
 
+constexpr std::string_view plan_details =
+    "Of tp, pp, vpp, dp, micro-batch, zero, recompute and sequence-parallel, and of cp from 32768\n"
+    "tokens a sequence on, whatever is left out is searched; the defaults below are predict's.\n"
+    "--gpus is needed.\n"
+    "\n"
+    "The table has the fastest plans that fit, fastest first. GiB is the memory of the fullest "
+    "GPU;\n"
+    "! says that little of the card is left. \"why not first\" names the part of the step that "
+    "grew\n"
+    "most over the first plan's, from its seconds to theirs. Plans that differ in vpp, zero or\n"
+    "recompute only are listed once. The first plan follows in full.\n";
+
+constexpr std::string_view catalog_details =
+    "KIND is gpus, nodes, fabrics, models, frameworks or kernels and lists one kind; NAME prints "
+    "an\n"
+    "entry: every fact with how it is known and its source.\n";
+
 constexpr std::array all_verbs = {
     Verb{.name = "plan",
          .group = "ask",
          .summary = "the fastest ways to divide a job over GPUs",
          .usage = "orrery plan [SCENARIO] [flags]",
          .example = "orrery plan --model llama-3.1-70b --gpu h100-sxm --gpus 64",
+         .details = plan_details,
          .asks = true,
          .arguments = false,
          .switches = {},
@@ -30,6 +48,7 @@ constexpr std::array all_verbs = {
          .usage = "orrery predict [SCENARIO] [flags]",
          .example =
              "orrery predict --model llama-3.1-8b --gpu h100-sxm --gpus 8 --tp 2 --tokens 100B",
+         .details = "",
          .asks = true,
          .arguments = false,
          .switches = {},
@@ -37,8 +56,9 @@ constexpr std::array all_verbs = {
     Verb{.name = "catalog",
          .group = "evidence",
          .summary = "what is known of GPUs, servers, networks and models, and from where",
-         .usage = "orrery catalog [NAME]",
+         .usage = "orrery catalog [KIND|NAME]",
          .example = "orrery catalog h100-sxm",
+         .details = catalog_details,
          .asks = false,
          .arguments = true,
          .switches = {},
@@ -48,6 +68,7 @@ constexpr std::array all_verbs = {
          .summary = "predictions against published measurements",
          .usage = "orrery validate [FILE.csv]",
          .example = "orrery validate data/measurements/training.csv",
+         .details = "",
          .asks = false,
          .arguments = true,
          .switches = validate_switches,
@@ -57,6 +78,7 @@ constexpr std::array all_verbs = {
          .summary = "the version of this program",
          .usage = "orrery version",
          .example = "orrery version",
+         .details = "",
          .asks = false,
          .arguments = false,
          .switches = {},
@@ -89,6 +111,7 @@ std::string help_text() {
 
 std::string help_text(const Verb& verb) {
   std::string text = fmt::format("{}: {}\n\n  {}\n", verb.name, verb.summary, verb.usage);
+  if (!verb.details.empty()) text += fmt::format("\n{}", verb.details);
   if (verb.asks) {
     text +=
         "\nSCENARIO is a YAML or JSON file whose keys are the flags below; flags win over it.\n";

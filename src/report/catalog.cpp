@@ -1,5 +1,6 @@
 #include "report/catalog.h"
 
+#include "core/error.h"
 #include "core/text.h"
 
 namespace orrery {
@@ -49,7 +50,38 @@ Table source_table(const Json& sources) {
   return table;
 }
 
+// Why the model is not predicted; empty: it is.
+std::string refusal(const Catalog& catalog, const std::string& model) {
+  try {
+    catalog.model(model);
+  } catch (const InputError& error) {
+    return error.problem;
+  }
+  return "";
+}
+
+Table names_table(const Catalog& catalog, EntryKind kind) {
+  Table table{.columns = {{std::string(to_text(kind))}, {"title"}, {"also called"}},
+              .rows = {},
+              .indent = "  "};
+  const bool model = kind == EntryKind::model;
+  if (model) table.columns.push_back({"not predicted"});
+  for (const std::string& name : catalog.names(kind)) {
+    const CatalogEntry& entry = catalog.entry(kind, name);
+    table.rows.push_back({name, text_at(entry.json, "title"), join(entry.aliases)});
+    if (model) table.rows.back().push_back(refusal(catalog, name));
+  }
+  return table;
+}
+
 }  // namespace
+
+std::optional<EntryKind> kind_named(std::string_view word) {
+  for (const EntryKind kind : all_entry_kinds) {
+    if (word == to_text(kind) || word == std::string(to_text(kind)) + "s") return kind;
+  }
+  return std::nullopt;
+}
 
 void print_entry(std::ostream& out, const CatalogEntry& entry, const Style& style) {
   out << style.bold(entry.name) << "  " << to_text(entry.kind);
@@ -66,29 +98,33 @@ void print_entry(std::ostream& out, const CatalogEntry& entry, const Style& styl
   }
 }
 
-void print_names(std::ostream& out, const Catalog& catalog, const Style& style) {
-  bool first = true;
-  for (const EntryKind kind : all_entry_kinds) {
-    if (!first) out << '\n';
-    first = false;
-    Table table{.columns = {{std::string(to_text(kind))}, {"title"}, {"also called"}},
-                .rows = {},
-                .indent = "  "};
-    for (const std::string& name : catalog.names(kind)) {
-      const CatalogEntry& entry = catalog.entry(kind, name);
-      table.rows.push_back({name, text_at(entry.json, "title"), join(entry.aliases)});
-    }
-    print_table(out, table, style);
+void print_names(std::ostream& out, const Catalog& catalog, std::span<const EntryKind> kinds,
+                 const Style& style) {
+  for (const EntryKind kind : kinds) {
+    if (kind != kinds.front()) out << '\n';
+    print_table(out, names_table(catalog, kind), style);
   }
 }
 
-Json names_json(const Catalog& catalog) {
+Json names_json(const Catalog& catalog, std::span<const EntryKind> kinds) {
   Json json = Json::object({{"schema_version", 1}});
-  for (const EntryKind kind : all_entry_kinds) {
+  for (const EntryKind kind : kinds) {
     Json names = Json::array();
-    for (const std::string& name : catalog.names(kind)) names.push_back(name);
+    Json refused = Json::object();
+    for (const std::string& name : catalog.names(kind)) {
+      names.push_back(name);
+      if (kind != EntryKind::model) continue;
+      if (const std::string why = refusal(catalog, name); !why.empty()) refused.set(name, why);
+    }
     json.set(to_text(kind), std::move(names));
+    if (kind == EntryKind::model) json.set("refused", std::move(refused));
   }
+  return json;
+}
+
+Json entry_json(const CatalogEntry& entry) {
+  Json json = Json::object({{"schema_version", 1}});
+  for (const auto& [key, value] : entry.json.members()) json.set(key, value);
   return json;
 }
 

@@ -103,7 +103,8 @@ Json to_json(const Report& report) {
   Json rows = Json::array();
   for (const ValidatedRow& row : report.rows) rows.push_back(row_json(row));
   const ErrorStatistics& memory = report.memory;
-  return Json::object({{"summary", summary_json(report)},
+  return Json::object({{"schema_version", 1},
+                       {"summary", summary_json(report)},
                        {"groups", group_json(report.groups)},
                        {"memory", Json::object({{"n", memory.n},
                                                 {"median_abs_error", or_null(memory.median)},

@@ -137,7 +137,8 @@ TEST(Validate, JsonHasTheDocumentedKeys) {
   Measurement defaulted = run("a-2", 100);
   defaulted.recompute.clear();
   const Json json = to_json(validate({run("a-1", 80), defaulted, tuning}, hundred));
-  EXPECT_THAT(keys(json), ElementsAre("summary", "groups", "memory", "oom", "rows"));
+  EXPECT_THAT(keys(json),
+              ElementsAre("schema_version", "summary", "groups", "memory", "oom", "rows"));
   EXPECT_THAT(keys(json["summary"]), ElementsAre("n", "skipped", "defaulted", "median_abs_error",
                                                  "mean_abs_error", "p90_abs_error", "within_10pct",
                                                  "within_15pct", "median_of_source_medians"));
