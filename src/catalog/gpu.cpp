@@ -62,6 +62,7 @@ Gpu::Power read_power(Fields fields) {
   power.highest = positive<Watts>(fields, "highest");
   power.idle = positive<Watts>(fields, "idle");
   power.context = positive<Watts>(fields, "context");
+  power.reached_at = fields.optional<Fact<double>>("reached_at", {});
   fields.finish();
   return power;
 }

@@ -47,10 +47,9 @@ FlopPerSecond KernelModel::sustained(Precision precision) const {
   const FlopPerSecond free =
       gpu_.required_peak(precision) * rates.sustained.value() * framework_.quality.value();
   const PowerModel power = power_model_of(gpu_);
-  // Parts that are not held by their own limit are taken to need just that limit.
-  const Watts needed = gpu_.architecture == GpuArchitecture::hopper
-                           ? free * power.matrix(precision)
-                           : gpu_.power.limit.value() - power.floor;
+  // What it would draw at full clock, or as much as the limit that the rate was reached under.
+  const Watts needed =
+      std::min(free * power.matrix(precision) * power.full_clock, power.rated - power.floor);
   const Watts allowed = std::max(power_limit_ - power.floor, Watts(1));
   if (needed <= allowed) return free;
   return free * std::pow(allowed / needed, 1 / rates_.cap_exponent.value());

@@ -86,8 +86,22 @@ PowerModel power_model_of(const Gpu& gpu) {
   const bool known = gpu.power.idle.known() && gpu.power.context.known();
   const Watts floor = known ? gpu.power.idle.value() + gpu.power.context.value()
                             : gpu.power.limit.value() * usual_floor;
-  return {floor,           energies.sixteen_bit, energies.eight_bit,
-          energies.vector, energies.memory,      energies.full_clock};
+  // Rates of Hopper were fitted to 700 W parts, those of the others to parts under their own limit.
+  const Watts rated =
+      gpu.architecture == GpuArchitecture::hopper ? Watts(700) : gpu.power.limit.value();
+  PowerModel model = {floor,
+                      energies.sixteen_bit,
+                      energies.eight_bit,
+                      energies.vector,
+                      energies.memory,
+                      energies.full_clock,
+                      rated};
+  if (gpu.power.reached_at.known()) {
+    model.sixteen_bit = (gpu.power.limit.value() - floor) /
+                        (gpu.required_peak(Precision::fp16) * gpu.power.reached_at.value());
+    model.eight_bit = model.sixteen_bit * 0.5;
+  }
+  return model;
 }
 
 Joules energy(const PowerModel& model, const GpuWork& work) {

@@ -24,6 +24,7 @@ struct PowerModel {
   JoulesPerFlop sixteen_bit, eight_bit, vector;
   JoulesPerByte memory;
   double full_clock = 1;
+  Watts rated;  // the limit under which kernels reach their sustained rates
 
   JoulesPerFlop matrix(Precision) const;
 };

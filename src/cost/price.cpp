@@ -39,12 +39,20 @@ Price price_of(const Comm& comm, const Network& network, const Framework& framew
   return {.duration = alone, .stolen = alone * share};
 }
 
-// Neighbouring stages share a node only if the whole job does: else some pair crosses the fabric,
-// and the pipeline waits for that one.
-bool stages_cross_nodes(const Program& program, std::int64_t gpus_per_node) {
+// Neighbouring stages share a node, or a leaf of the fabric, only if the whole job does: else some
+// pair crosses, and the pipeline waits for that one.
+void price_neighbours(const Program& program, const Network& network, Prices& prices) {
   std::int64_t ranks = 0;
   for (const RankClass& stage : program.classes) ranks += stage.ranks;
-  return ranks > gpus_per_node;
+  if (ranks <= network.gpus_per_node) {
+    prices.point_to_point_latency = network.intra_latency;
+    prices.point_to_point = network.intra * network.intra_efficiency;
+    return;
+  }
+  const bool crosses = ranks > network.gpus_per_node * network.nodes_per_leaf;
+  prices.point_to_point_latency = network.inter_latency;
+  prices.point_to_point =
+      network.inter * network.inter_efficiency / (crosses ? network.oversubscription : 1);
 }
 
 }  // namespace
@@ -60,10 +68,7 @@ Prices price(const Program& program, const Machine& machine) {
   for (const Comm& comm : program.comms) {
     prices.comms.push_back(price_of(comm, network, framework));
   }
-  const bool crosses = stages_cross_nodes(program, network.gpus_per_node);
-  prices.point_to_point_latency = crosses ? network.inter_latency : network.intra_latency;
-  prices.point_to_point =
-      crosses ? network.inter * network.inter_efficiency : network.intra * network.intra_efficiency;
+  price_neighbours(program, network, prices);
   prices.point_to_point = prices.point_to_point / framework.exposed.pipeline.value();
   prices.host = machine.cluster.gpu.pcie.bandwidth.value();
   prices.host_latency = Seconds(10e-6);

@@ -15,7 +15,11 @@ namespace {
 double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 
 double distance(const EvidenceRow& row, const Scenario& scenario) {
-  return doublings(static_cast<double>(row.gpus), static_cast<double>(scenario.cluster.gpus)) +
+  const double network = network_rate(scenario.cluster).value();
+  const bool both_cross = row.network > 0 && network > 0;
+  return (row.gpu == scenario.cluster.gpu.name ? 0 : far_doublings) +
+         (both_cross ? doublings(row.network, network) : 0) +
+         doublings(static_cast<double>(row.gpus), static_cast<double>(scenario.cluster.gpus)) +
          doublings(row.parameters, static_cast<double>(parameters(scenario.model).total())) +
          doublings(static_cast<double>(row.seq_len),
                    static_cast<double>(scenario.strategy.seq_len));
@@ -27,6 +31,8 @@ EvidenceRow row_of(Fields fields) {
   row.gpus = fields.required_in<std::int64_t>("gpus", 1, std::int64_t{1} << 40);
   row.parameters = fields.required_in<double>("parameters", 1, 1e18);
   row.seq_len = fields.required_in<std::int64_t>("seq_len", 1, std::int64_t{1} << 40);
+  row.gpu = fields.required<std::string>("gpu");
+  row.network = fields.required_in<double>("network", 0, 1e18);
   fields.finish();
   return row;
 }
@@ -61,6 +67,10 @@ const EvidenceRow& nearest_row(const EvidenceGroup& group, const Scenario& scena
 
 std::string EvidenceGroup::name() const { return architecture + " " + framework + " " + precision; }
 
+BytesPerSecond network_rate(const Cluster& cluster) {
+  return cluster.nodes() > 1 ? cluster.inter_core() : BytesPerSecond();
+}
+
 TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
   EvidenceGroup wanted;
   wanted.architecture = to_text(scenario.cluster.gpu.architecture);
@@ -80,7 +90,7 @@ TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
   if (closest->name() == record.group) {
     record.n = static_cast<std::int64_t>(closest->rows.size());
     record.median_abs_error = closest->median_abs_error;
-    record.extrapolated = distance(nearest, scenario) > far_doublings;
+    record.extrapolated = distance(nearest, scenario) >= far_doublings;
     const double n = static_cast<double>(record.n);
     record.spread = (n * closest->p80_abs_error + unseen_rows * unseen_spread) / (n + unseen_rows);
     if (record.extrapolated) record.spread *= 2;
@@ -113,7 +123,9 @@ Json to_json(const EvidenceTable& table) {
       rows.push_back(Json::object({{"id", row.id},
                                    {"gpus", row.gpus},
                                    {"parameters", row.parameters},
-                                   {"seq_len", row.seq_len}}));
+                                   {"seq_len", row.seq_len},
+                                   {"gpu", row.gpu},
+                                   {"network", row.network}}));
     }
     groups.push_back(Json::object({{"architecture", group.architecture},
                                    {"framework", group.framework},

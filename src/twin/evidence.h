@@ -12,6 +12,7 @@
 
 namespace orrery {
 
+struct Cluster;
 struct Scenario;
 
 // A published row that was predicted, by what makes jobs alike.
@@ -20,6 +21,8 @@ struct EvidenceRow {
   std::int64_t gpus;
   double parameters;
   std::int64_t seq_len;
+  std::string gpu;     // catalog name
+  double network = 0;  // bytes a second a GPU between its nodes; 0: one node
 };
 
 // Rows of one GPU architecture, framework and precision. Errors are |predicted / measured - 1| of
@@ -50,9 +53,13 @@ inline constexpr double unseen_spread = 0.30;
 // A few rows say little of the next one: as many rows of `unseen_spread` are counted with a
 // group's.
 inline constexpr double unseen_rows = 2;
-// A job this many doublings away from the nearest row (of GPUs, parameters and sequence length
-// together) is extrapolated, and its spread doubles.
+// A job this many doublings away from the nearest row (of GPUs, parameters, sequence length and
+// network rate together) is extrapolated, and its spread doubles. Another GPU of the architecture
+// is that far away by itself.
 inline constexpr double far_doublings = 4;
+
+// What a GPU may send to other nodes across the fabric's core; 0 where there is one node.
+BytesPerSecond network_rate(const Cluster&);
 
 TrackRecord track_record(const EvidenceTable&, const Scenario&);
 

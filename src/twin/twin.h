@@ -36,6 +36,7 @@ struct Answer {
   FlopPerSecond peak;              // dense, of the scenario's precision
   Peak memory;                     // framework context and allocator slack included
   IdVector<ClassId, std::string> classes;
+  BytesPerSecond network;            // of a GPU between nodes; 0: one node
   Bytes capacity;
   Breakdown time;
   Watts gpu_power;

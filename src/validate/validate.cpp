@@ -96,6 +96,7 @@ std::variant<ValidatedRow, Skip> compared(const Measurement& row, const Predicto
     if (!std::isfinite(answer.tokens_per_s_per_gpu) || !std::isfinite(needed)) {
       return Skip{"no finite prediction"};
     }
+    out.network = answer.network.value();
     out.predicted = answer.tokens_per_s_per_gpu;
     out.memory_predicted = needed / bytes_per_gib;
     out.refused = !answer.feasible;
@@ -154,7 +155,7 @@ EvidenceTable evidence_of(const Report& report, const Catalog& catalog) {
     group.architecture = architecture;
     group.framework = row.framework;
     group.precision = row.precision;
-    group.rows.push_back({row.id, row.gpus, row.parameters, row.seq_len});
+    group.rows.push_back({row.id, row.gpus, row.parameters, row.seq_len, row.gpu, row.network});
     errors.push_back(std::abs(*row.measured / *row.predicted - 1));  // of the step time
   }
   EvidenceTable table;
