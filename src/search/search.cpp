@@ -138,7 +138,7 @@ std::string from_to(const Term& term) {
                                                  : std::pair(1_us, "us");
   const double from = term.best / unit, to = term.other / unit;
   const int digits = to >= 100 ? 0 : to >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f} → {:.{}f} {}", from, digits, to, digits, name);
+  return fmt::format("{:.{}f} → {:.{}f} {}", from, from > 0 ? digits : 0, to, digits, name);
 }
 
 double gib(Bytes bytes) { return bytes.value() / (1 << 30); }

@@ -148,6 +148,8 @@ TEST(Search, NamesTheLargestDifference) {
   other.time.bubble = best.time.bubble;
   other.time.compute = Seconds(0.125);
   EXPECT_EQ(why_slower(best, other), "2.0 % slower: compute 0 → 125 ms");
+  other.time.compute = Seconds(1.5);
+  EXPECT_EQ(why_slower(best, other), "2.0 % slower: compute 0 → 1.50 s");
   EXPECT_EQ(why_slower(best, best), "as fast");
 }
 
