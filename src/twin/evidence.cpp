@@ -17,7 +17,9 @@ double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 double distance(const EvidenceRow& row, const Scenario& scenario) {
   const double network = network_rate(scenario.cluster).value();
   const bool both_cross = row.network > 0 && network > 0;
+  const bool shards = scenario.strategy.zero == Zero::weights;
   return (row.gpu == scenario.cluster.gpu.name ? 0 : far_doublings) +
+         (row.shards_weights == shards ? 0 : far_doublings) +
          (both_cross ? doublings(row.network, network) : 0) +
          doublings(static_cast<double>(row.gpus), static_cast<double>(scenario.cluster.gpus)) +
          doublings(row.parameters, static_cast<double>(parameters(scenario.model).total())) +
@@ -33,6 +35,7 @@ EvidenceRow row_of(Fields fields) {
   row.seq_len = fields.required_in<std::int64_t>("seq_len", 1, std::int64_t{1} << 40);
   row.gpu = fields.required<std::string>("gpu");
   row.network = fields.required_in<double>("network", 0, 1e18);
+  row.shards_weights = fields.required<bool>("shards_weights");
   fields.finish();
   return row;
 }
@@ -125,7 +128,8 @@ Json to_json(const EvidenceTable& table) {
                                    {"parameters", row.parameters},
                                    {"seq_len", row.seq_len},
                                    {"gpu", row.gpu},
-                                   {"network", row.network}}));
+                                   {"network", row.network},
+                                   {"shards_weights", row.shards_weights}}));
     }
     groups.push_back(Json::object({{"architecture", group.architecture},
                                    {"framework", group.framework},

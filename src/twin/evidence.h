@@ -21,8 +21,9 @@ struct EvidenceRow {
   std::int64_t gpus;
   double parameters;
   std::int64_t seq_len;
-  std::string gpu;     // catalog name
-  double network = 0;  // bytes a second a GPU between its nodes; 0: one node
+  std::string gpu;              // catalog name
+  double network = 0;           // bytes a second a GPU between its nodes; 0: one node
+  bool shards_weights = false;  // ZeRO-3
 };
 
 // Rows of one GPU architecture, framework and precision. Errors are |predicted / measured - 1| of
@@ -54,8 +55,8 @@ inline constexpr double unseen_spread = 0.30;
 // group's.
 inline constexpr double unseen_rows = 2;
 // A job this many doublings away from the nearest row (of GPUs, parameters, sequence length and
-// network rate together) is extrapolated, and its spread doubles. Another GPU of the architecture
-// is that far away by itself.
+// network rate together) is extrapolated, and its spread doubles. Another GPU of the architecture,
+// and weights sharded here and not there, are that far away by themselves.
 inline constexpr double far_doublings = 4;
 
 // What a GPU may send to other nodes across the fabric's core; 0 where there is one node.

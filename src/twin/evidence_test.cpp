@@ -21,8 +21,8 @@ EvidenceTable table() {
            .precision = "bf16",
            .median_abs_error = 0.03,
            .p80_abs_error = 0.06,
-           .rows = {{"small", 8, 8e9, 4096, "h100-sxm", 0},
-                    {"large", 64, 8e9, 4096, "h100-sxm", 50e9}}}};
+           .rows = {{"small", 8, 8e9, 4096, "h100-sxm", 0, false},
+                    {"large", 64, 8e9, 4096, "h100-sxm", 50e9, false}}}};
 }
 
 TEST(Evidence, FindsTheGroupAndTheNearestRow) {
@@ -48,12 +48,18 @@ TEST(Evidence, IsWidestWithoutAGroup) {
   EXPECT_DOUBLE_EQ(record.spread, unseen_spread);
 }
 
+TEST(Evidence, ShardedWeightsAreAnotherKindOfJob) {
+  EvidenceTable sharded = table();
+  for (EvidenceRow& row : sharded[0].rows) row.shards_weights = true;
+  EXPECT_TRUE(track_record(sharded, scenario_of_gpus("8")).extrapolated);
+}
+
 TEST(Evidence, AnotherPartOrASlowNetworkIsFarAway) {
   EvidenceTable other = table();
   for (EvidenceRow& row : other[0].rows) row.gpu = "h20";
   EXPECT_TRUE(track_record(other, scenario_of_gpus("8")).extrapolated);
   EvidenceTable slow = table();
-  slow[0].rows = {{"slow", 64, 8e9, 4096, "h100-sxm", 50e9}};
+  slow[0].rows = {{"slow", 64, 8e9, 4096, "h100-sxm", 50e9, false}};
   EXPECT_FALSE(track_record(slow, scenario_of_gpus("64")).extrapolated);
   slow[0].rows[0].network = 50e9 / 64;
   EXPECT_TRUE(track_record(slow, scenario_of_gpus("64")).extrapolated);

@@ -208,6 +208,7 @@ Peak scenario_memory(const Scenario& scenario) {
 Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfit unfit) {
   Answer answer;
   answer.warnings = scenario.warnings;
+  answer.shards_weights = scenario.strategy.zero == Zero::weights;
   answer.network = network_rate(scenario.cluster);
   answer.capacity = capacity_of(scenario.cluster.gpu, scenario.framework);
   answer.peak = scenario.cluster.gpu.required_peak(scenario.precision);

@@ -36,7 +36,8 @@ struct Answer {
   FlopPerSecond peak;              // dense, of the scenario's precision
   Peak memory;                     // framework context and allocator slack included
   IdVector<ClassId, std::string> classes;
-  BytesPerSecond network;            // of a GPU between nodes; 0: one node
+  bool shards_weights = false;  // ZeRO-3
+  BytesPerSecond network;       // of a GPU between nodes; 0: one node
   Bytes capacity;
   Breakdown time;
   Watts gpu_power;

@@ -97,6 +97,7 @@ std::variant<ValidatedRow, Skip> compared(const Measurement& row, const Predicto
       return Skip{"no finite prediction"};
     }
     out.network = answer.network.value();
+    out.shards_weights = answer.shards_weights;
     out.predicted = answer.tokens_per_s_per_gpu;
     out.memory_predicted = needed / bytes_per_gib;
     out.refused = !answer.feasible;
@@ -155,7 +156,8 @@ EvidenceTable evidence_of(const Report& report, const Catalog& catalog) {
     group.architecture = architecture;
     group.framework = row.framework;
     group.precision = row.precision;
-    group.rows.push_back({row.id, row.gpus, row.parameters, row.seq_len, row.gpu, row.network});
+    group.rows.push_back(
+        {row.id, row.gpus, row.parameters, row.seq_len, row.gpu, row.network, row.shards_weights});
     errors.push_back(std::abs(*row.measured / *row.predicted - 1));  // of the step time
   }
   EvidenceTable table;

@@ -21,7 +21,8 @@ namespace orrery {
 struct ValidatedRow {
   std::string id, source, gpu, framework, task, precision;
   std::int64_t gpus = 0, seq_len = 0;
-  double network = 0;  // bytes a second a GPU between nodes
+  double network = 0;           // bytes a second a GPU between nodes
+  bool shards_weights = false;  // ZeRO-3, by the row or by the framework's default
   double parameters = 0;
   std::optional<double> measured, predicted, error;
   std::optional<double> memory_measured, memory_predicted, memory_error;
