@@ -5,15 +5,8 @@
 # A block runs from "<!-- run: COMMAND -->" to "<!-- /run -->"; the fenced text between is the
 # command's output. --update writes what the program prints now.
 set -u
-program=$(realpath "${1:?usage: examples/readme.sh ORRERY [--update]}")
-update=${2:-}
-cd "$(dirname "$0")/.." || exit 3
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-ln -s "$program" "$folder/orrery"
-export PATH="$folder:$PATH" NO_COLOR=1
+source "$(dirname "$0")/quoted.sh"
 
-failures=0
 for readme in README.md README.zh-CN.md; do
   inside=0
   while IFS= read -r line; do
@@ -28,11 +21,6 @@ for readme in README.md README.zh-CN.md; do
     fi
     [[ $inside -eq 1 ]] || printf '%s\n' "$line"
   done <"$readme" >"$folder/now"
-  if [[ $update == --update ]]; then
-    cp "$folder/now" "$readme"
-  elif ! diff -u "$readme" "$folder/now"; then
-    echo "$readme: the output changed; if it should, run examples/readme.sh ORRERY --update"
-    failures=$((failures + 1))
-  fi
+  quoted "$readme"
 done
 exit $((failures > 0))

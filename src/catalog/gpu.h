@@ -74,7 +74,7 @@ struct Gpu {
     Fact<Watts> limit;            ///< as shipped (TDP)
     Fact<Watts> lowest, highest;  ///< limits that may be set
     Fact<Watts> idle;
-    Fact<Watts> context;  ///< what an idle context adds
+    Fact<Watts> context;      ///< what an idle context adds
     Fact<double> reached_at;  ///< share of the 16-bit peak that draws the limit, where stated
   } power;
 
