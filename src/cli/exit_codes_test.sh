@@ -38,6 +38,7 @@ expect 0 "" predict --model llama-3.1-8b "${job[@]}" --tp 2 --explain
 expect 1 "" predict --model llama-3.1-405b "${job[@]}" --tp 8
 expect 1 "" predict --model llama-3.1-405b "${job[@]}" --tp 8 --json
 expect 1 "" predict --model llama-3.1-8b "${job[@]}" --tp 3 --dp 2
+expect 1 "" predict --model llama-3.1-8b --gpu h100-sxm --gpus 8 --pp 8 --global-batch 16777216
 expect 1 "" plan --model llama-3.1-405b "${job[@]}"
 expect 2 "no verb is given"
 expect 2 'did you mean "predict"?' predicr

@@ -41,6 +41,11 @@ bool layers_fit(std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
 
 namespace {
 
+// Micro-batches x stages x chunks of a stage: a pipeline is walked one by one, and so many take
+// half a second. The published run with most has 39 200 (MT-NLG 530B over 35 stages, arXiv
+// 2104.04473).
+constexpr std::int64_t most_passes = 1 << 17;
+
 // "2 or 4": the values nearest below and above `wrong` that are `valid`, up to `limit`.
 template <class Valid>
 std::string nearest(std::int64_t wrong, std::int64_t limit, Valid valid) {
@@ -196,6 +201,14 @@ class Rules {
 
   void schedule() {
     const bool interleaved = s_.schedule == Schedule::interleaved;
+    const std::int64_t step = s_.dp * s_.micro_batch;
+    const std::int64_t chunks = s_.pp * s_.vpp;
+    if (s_.pp > 1 && chunks <= most_passes && s_.global_batch / step > most_passes / chunks) {
+      add("{} micro-batches through {} chunks of layers are more than can be walked; so many "
+          "chunks "
+          "take global batches of up to {}",
+          s_.global_batch / step, chunks, most_passes / chunks * step);
+    }
     if (s_.vpp > 1 && !interleaved) {
       add("vpp {} needs the interleaved schedule, not {}; the nearest valid value is 1", s_.vpp,
           name_of(s_.schedule));
@@ -204,7 +217,6 @@ class Rules {
     if (s_.pp == 1) {
       add("the interleaved schedule needs more than one stage (pp is 1); {}", nearest_pp());
     }
-    const std::int64_t step = s_.dp * s_.micro_batch;
     if (s_.global_batch % step == 0 && s_.micro_batches() % s_.pp != 0) {
       add("{} micro-batches are not a multiple of pp {} (the interleaved schedule runs them in "
           "groups of pp); {}, with global batches in steps of {}",

@@ -44,6 +44,19 @@ TEST(Strategy, BatchesAreWhole) {
   EXPECT_THAT(broken_rules(s, model(), 32), ElementsAre(HasSubstr("micro-batch is 0")));
 }
 
+TEST(Strategy, APipelineCanBeWalked) {
+  Strategy s = layout();
+  s.global_batch = 2 * 2 * (1 << 15);
+  EXPECT_THAT(broken_rules(s, model(), 32), IsEmpty());
+  s.global_batch *= 2;
+  EXPECT_THAT(broken_rules(s, model(), 32),
+              ElementsAre(HasSubstr("65536 micro-batches through 4 chunks of layers are more than "
+                                    "can be walked; so many chunks take global batches of up to "
+                                    "131072")));
+  s.pp = 1;  // without a pipeline they are all alike
+  EXPECT_THAT(broken_rules(s, model(), 8), IsEmpty());
+}
+
 TEST(Strategy, HeadsAndWidthsAreDivided) {
   Strategy s = layout();
   s.tp = 3, s.dp = 1, s.pp = 4;
