@@ -54,7 +54,8 @@ TEST(Search, WhatIsGivenStays) {
 }
 
 TEST(Search, WhatItChoosesIsNoAssumption) {
-  for (const Assumption& assumption : found_for(asking({})).best.front().scenario.assumptions) {
+  const Found found = found_for(asking({}));
+  for (const Assumption& assumption : found.best.front().scenario.assumptions) {
     EXPECT_NE(assumption.field, "tp");
     EXPECT_NE(assumption.field, "micro-batch");
   }
