@@ -39,12 +39,6 @@ class ContractError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// An answer, not an error: the plan cannot work, and why.
-struct Infeasible {
-  std::string reason;
-  bool operator==(const Infeasible&) const = default;
-};
-
 [[noreturn]] void broken_contract(const char* kind, const char* condition, const char* file,
                                   int line);
 

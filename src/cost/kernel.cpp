@@ -110,14 +110,17 @@ Seconds KernelModel::attention(const Kernel& kernel, const Attention& shape) con
                 length / (length + attention_rates_.half_length.value()) *
                 std::pow(width, attention_rates_.head_dim_exponent.value());
   if (kernel.pass != Pass::forward) rate *= attention_rates_.backward.value();
-  const double memory = (kernel.read + kernel.written).value() / stream_.value();
-  return Seconds(rates_.start.value().value() + std::max(kernel.flop.value() / rate, memory));
+  return at_rate(kernel, rate);
 }
 
 Seconds KernelModel::batched(const Kernel& kernel) const {
   const Attention& shape = std::get<Attention>(kernel.shape);
   double rate = sustained(kernel.precision).value() * rates_.unfused.value();
   if (shape.head_dim % 8 != 0) rate *= rates_.unfused_misaligned.value();
+  return at_rate(kernel, rate);
+}
+
+Seconds KernelModel::at_rate(const Kernel& kernel, double rate) const {
   const double memory = (kernel.read + kernel.written).value() / stream_.value();
   return Seconds(rates_.start.value().value() + std::max(kernel.flop.value() / rate, memory));
 }

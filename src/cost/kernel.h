@@ -35,6 +35,8 @@ class KernelModel {
   Seconds matmul(const Kernel& kernel, const Matmul& shape) const;
   Seconds attention(const Kernel& kernel, const Attention& shape) const;
   Seconds batched(const Kernel& kernel) const;
+  // FLOPs at `rate` a second, or operands at the memory's pace: the slower.
+  Seconds at_rate(const Kernel& kernel, double rate) const;
   Seconds traffic(const Kernel& kernel) const;
   const MatrixRates& matrix_rates(Precision precision) const;
 

@@ -236,7 +236,6 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   answer.time = timing.breakdown;
   add_growth(scenario, answer);
   const ClassId slowest = busiest(timing);
-  answer.work = totals(program, program.classes[slowest]);
   answer.kernels = kernel_shares(program, prices, slowest);
   rate(scenario, program, answer);
   answer.gpu_power = mean_gpu_power(program, prices, scenario.cluster.gpu, answer.step, limit);

@@ -48,7 +48,6 @@ struct Answer {
   std::optional<Dollars> cost_per_million_tokens;
   TrackRecord evidence;
   Band band;
-  Totals work;                       // of one rank of the busiest class
   std::vector<KernelShare> kernels;  // of the busiest class, longest first
 
   Bytes needed() const { return total(memory.footprint); }
