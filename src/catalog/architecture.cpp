@@ -2,6 +2,17 @@
 
 namespace orrery {
 
+std::vector<LayerRun> layer_runs(const Architecture& architecture) {
+  if (!architecture.runs.empty()) return architecture.runs;
+  return {{{.window = architecture.sliding_window, .ffn = architecture.ffn}, architecture.layers}};
+}
+
+std::int64_t expert_layers(const Architecture& architecture) {
+  std::int64_t layers = 0;
+  for (const LayerRun& run : architecture.runs) layers += run.kind.experts ? run.count : 0;
+  return layers;
+}
+
 std::string_view to_text(Activation activation) {
   switch (activation) {
     case Activation::gelu:
@@ -29,6 +40,22 @@ std::string_view to_text(Positions positions) {
     case Positions::alibi:
       return "alibi";
     case Positions::none:
+      return "none";
+  }
+  return "";
+}
+
+std::string_view to_text(Mixer mixer) {
+  switch (mixer) {
+    case Mixer::attention:
+      return "attention";
+    case Mixer::latent_attention:
+      return "latent attention";
+    case Mixer::selective_scan:
+      return "selective scan";
+    case Mixer::dual_scan:
+      return "dual scan";
+    case Mixer::none:
       return "none";
   }
   return "";

@@ -208,20 +208,28 @@ void expect_valid(const Architecture& a, const GraphOptions& options) {
 
 }  // namespace
 
+std::string unlowered(const Architecture& architecture) {
+  return architecture.runs.empty() && architecture.towers.empty() ? "" : "not supported yet";
+}
+
 OpGraph training_graph(const Architecture& architecture, const GraphOptions& options) {
   expect_valid(architecture, options);
   OpGraph graph{.layers = {},
+                .front = {},
+                .body = {},
+                .back = {},
                 .embedding = {},
-                .decoder = {},
                 .head = {},
-                .decoders = architecture.layers,
                 .batch = options.micro_batch,
                 .seq_len = options.seq_len,
                 .hidden = architecture.hidden,
                 .tied_embeddings = architecture.tied_embeddings};
   graph.embedding = graph.layers.push_back(embedding_layer(architecture, options));
-  graph.decoder = graph.layers.push_back(decoder_layer(architecture, options));
+  const LayerId decoder = graph.layers.push_back(decoder_layer(architecture, options));
   graph.head = graph.layers.push_back(head_layer(architecture, options));
+  graph.front = {{graph.embedding, 1}};
+  graph.body = {{decoder, architecture.layers}};
+  graph.back = {{graph.head, 1}};
   return graph;
 }
 

@@ -2,6 +2,7 @@
 // derived.
 //
 // Forward operators, by name; [..] where the architecture or the options have it. d is head_dim.
+// A tower comes first: its stem, its layers, its projector, all named "TOWER ...".
 //
 //   embedding   embedding [positions] [norm] [dropout]
 //   decoder     norm1 qkv [qk_norm] [rotary]
@@ -19,6 +20,8 @@
 // random numbers.
 #pragma once
 
+#include <string>
+
 #include "catalog/architecture.h"
 #include "model/graph.h"
 
@@ -33,9 +36,25 @@ struct GraphOptions {
   bool dropout = false;                  // as GPT-2 and Megatron's papers trained; keeps masks
   bool causal = true;
   std::int64_t padded_vocab = 0;  // 0: the architecture's own
+  double documents = 1;           // texts packed into a sequence that do not see each other
+
+  // Fine-tuning. Frozen weights have no gradient of their own; adapters are trained beside them
+  // (LoRA, arXiv 2106.09685): a matrix [k, n] gains [k, rank] and [rank, n].
+  bool frozen = false;                                     // all weights of the stack but adapters
+  std::int64_t adapter_rank = 0;                           // 0: none
+  bool adapt_attention = true, adapt_feed_forward = true;  // which matrices gain one
+  bool train_embeddings = false;  // embedding and head too, though the rest is frozen
+  bool quantised = false;         // frozen matrices of the layers are kept in 4 bits (QLoRA)
+  bool frozen_towers = false;     // forward pass only, unless something before is trained
+  bool frozen_projector = false;
+  double images = 1;       // of each tower's inputs, a sequence
+  double expert_load = 1;  // copies that the fullest rank computes over the even share
 };
 
 OpGraph training_graph(const Architecture& architecture, const GraphOptions& options);
+
+// Why no graph can be made of a model that can be described; empty: one can.
+std::string unlowered(const Architecture& architecture);
 
 // Appends to `layer` the gradients of its forward operators, last first, so that what must be
 // saved is derived, never tabulated. A gradient reads

@@ -38,13 +38,13 @@ std::int64_t parameter_elements(const Layer& layer) {
 std::int64_t parameter_elements(const OpGraph& graph, const Architecture& a) {
   const std::int64_t shared = graph.tied_embeddings ? a.vocab * a.hidden : 0;
   return parameter_elements(graph.layers[graph.embedding]) +
-         graph.decoders * parameter_elements(graph.layers[graph.decoder]) +
+         graph.depth() * parameter_elements(graph.layers[graph.body.front().layer]) +
          parameter_elements(graph.layers[graph.head]) - shared;
 }
 
 TEST(TrainingGraph, ListsTheOperatorsOfALlamaLayer) {
   const OpGraph graph = training_graph(llama_3_1_8b(), {.micro_batch = 1, .seq_len = 64});
-  const Layer& decoder = graph.layers[graph.decoder];
+  const Layer& decoder = graph.layers[graph.body.front().layer];
   EXPECT_THAT(names(decoder, decoder.forward),
               ElementsAre("norm1", "qkv", "rotary", "attention", "proj", "residual1", "norm2",
                           "fc1", "activation", "fc2", "residual2"));
@@ -52,14 +52,14 @@ TEST(TrainingGraph, ListsTheOperatorsOfALlamaLayer) {
   EXPECT_THAT(names(embedding, embedding.forward), ElementsAre("embedding"));
   const Layer& head = graph.layers[graph.head];
   EXPECT_THAT(names(head, head.forward), ElementsAre("norm", "logits", "cross_entropy"));
-  EXPECT_EQ(graph.decoders, 32);
+  EXPECT_EQ(graph.depth(), 32);
   EXPECT_EQ(graph.tokens(), 64);
 }
 
 TEST(TrainingGraph, ListsTheOperatorsOfAnUnfusedGpt2Layer) {
   const OpGraph graph = training_graph(
       gpt2(), {.micro_batch = 1, .seq_len = 64, .flash_attention = false, .dropout = true});
-  const Layer& decoder = graph.layers[graph.decoder];
+  const Layer& decoder = graph.layers[graph.body.front().layer];
   EXPECT_THAT(names(decoder, decoder.forward),
               ElementsAre("norm1", "qkv", "scores", "softmax", "softmax_dropout", "values", "proj",
                           "dropout1", "residual1", "norm2", "fc1", "activation", "fc2", "dropout2",
@@ -72,17 +72,17 @@ TEST(TrainingGraph, ListsTheOperatorsOfAnUnfusedGpt2Layer) {
 TEST(TrainingGraph, AParallelBlockMayShareItsNorm) {
   const GraphOptions options = {.micro_batch = 1, .seq_len = 64};
   const OpGraph shared = training_graph(phi_2(), options);
-  const Layer& phi = shared.layers[shared.decoder];
+  const Layer& phi = shared.layers[shared.body.front().layer];
   EXPECT_EQ(op(phi, "fc1").reads[0], op(phi, "norm1").writes[0]);
   EXPECT_EQ(op(phi, "qkv").reads[0], op(phi, "norm1").writes[0]);
   const OpGraph own = training_graph(falcon_40b(), options);
-  const Layer& falcon = own.layers[own.decoder];
+  const Layer& falcon = own.layers[own.body.front().layer];
   EXPECT_EQ(op(falcon, "norm2").reads[0], falcon.input);
 }
 
 TEST(TrainingGraph, DividesAsMegatronDoes) {
   const OpGraph graph = training_graph(llama_3_1_8b(), {.micro_batch = 1, .seq_len = 64});
-  const Layer& decoder = graph.layers[graph.decoder];
+  const Layer& decoder = graph.layers[graph.body.front().layer];
   EXPECT_EQ(op(decoder, "qkv").parallel, Parallel::columns);
   EXPECT_EQ(op(decoder, "proj").parallel, Parallel::rows);
   EXPECT_EQ(op(decoder, "fc1").parallel, Parallel::columns);
@@ -96,7 +96,7 @@ TEST(TrainingGraph, DividesAsMegatronDoes) {
 
 TEST(TrainingGraph, DividesTheBiasOfColumnsOnly) {
   const OpGraph graph = training_graph(gpt2(), {.micro_batch = 1, .seq_len = 64});
-  const Layer& decoder = graph.layers[graph.decoder];
+  const Layer& decoder = graph.layers[graph.body.front().layer];
   EXPECT_EQ(decoder.tensors[op(decoder, "fc1").reads[2]].split, Split::features);
   EXPECT_EQ(decoder.tensors[op(decoder, "fc2").reads[2]].split, Split::none);
 }
@@ -121,7 +121,7 @@ TEST(TrainingGraph, PadsTheVocabularyOnBothSides) {
 TEST(TrainingGraph, NarrowMatricesReadCastOperands) {
   const OpGraph graph =
       training_graph(llama_3_1_8b(), {.micro_batch = 1, .seq_len = 64, .matrices = Precision::fp8});
-  const Layer& decoder = graph.layers[graph.decoder];
+  const Layer& decoder = graph.layers[graph.body.front().layer];
   for (const std::string name : {"qkv", "proj", "fc1", "fc2"}) {
     const Op& matmul = op(decoder, name);
     EXPECT_EQ(matmul.precision, Precision::fp8);

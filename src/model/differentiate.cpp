@@ -17,9 +17,13 @@ Reads reads_of(OpKind kind) {
     case OpKind::cross_entropy:
     case OpKind::attention_scores:
     case OpKind::attention_values:
+    case OpKind::combine:
+    case OpKind::convolution:
+    case OpKind::scan:
       return Reads::inputs;
     case OpKind::softmax:
     case OpKind::dropout:
+    case OpKind::routing:
       return Reads::outputs;
     case OpKind::attention:
       return Reads::attention;
@@ -28,6 +32,7 @@ Reads reads_of(OpKind kind) {
     case OpKind::residual:
     case OpKind::embedding:
     case OpKind::cast:
+    case OpKind::dispatch:
       return Reads::nothing;
   }
   return Reads::nothing;
@@ -77,13 +82,13 @@ class Differentiator {
 
   // dx = dy W^T and dW = x^T dy, with dy cast once where the matmul is narrower.
   void back_matmul(OpId id, const Op& op) {
-    const auto [tokens, n, k] = std::get<Matmul>(op.shape);
+    const auto [tokens, n, k, groups] = std::get<Matmul>(op.shape);
     const Ids parameters = of_role(op.reads, TensorRole::parameter);
     const TensorId x = op.reads[0];
     const Ids dy = cast(id, op, gradients(op.writes), n);
 
     Op dgrad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
-    dgrad.shape = Matmul{tokens, k, n};
+    dgrad.shape = Matmul{tokens, k, n, groups};
     dgrad.reads = join(dy, {parameters[0]});
     const TensorId dx = add_gradient(x, gradient_format(op));
     dgrad.writes = {dx};
@@ -91,7 +96,7 @@ class Differentiator {
     contribute(x, dx, id);
 
     Op wgrad = gradient_op(id, op, ".wgrad", Pass::weight_gradient);
-    wgrad.shape = Matmul{k, n, tokens};
+    wgrad.shape = Matmul{k, n, tokens, groups};
     wgrad.reads = join({x}, dy);
     wgrad.writes = add_gradients(parameters, gradient_format(op));
     push(std::move(wgrad));

@@ -32,7 +32,7 @@ std::vector<std::string> saved_names(const Layer& layer) {
 
 Bytes saved_by_decoder(const Architecture& a, const GraphOptions& options) {
   const OpGraph graph = training_graph(a, options);
-  return saved_bytes(graph.layers[graph.decoder]);
+  return saved_bytes(graph.layers[graph.body.front().layer]);
 }
 
 // Korthikanti et al. 2022 eq. 1: s b h (34 + 5 a s / h) bytes a layer, 16 bit, with dropout.
@@ -82,7 +82,7 @@ TEST(Saved, FlashAttentionWithoutDropoutHasAClosedForm) {
 
 TEST(Saved, AParallelBlockSavesWhatItReadsOnce) {
   const OpGraph graph = training_graph(phi_2(), {.micro_batch = 1, .seq_len = 64});
-  EXPECT_THAT(saved_names(graph.layers[graph.decoder]),
+  EXPECT_THAT(saved_names(graph.layers[graph.body.front().layer]),
               ElementsAre("input", "norm1", "v", "rotary.q", "rotary.k", "attention",
                           "attention.statistics", "fc1", "activation"));
 }
@@ -109,7 +109,7 @@ TEST(Saved, EightBitMatricesKeepTheirCasts) {
 
 TEST(Differentiate, ListsTheGradientsOfALlamaLayer) {
   const OpGraph graph = training_graph(llama_3_1_8b(), {.micro_batch = 1, .seq_len = 64});
-  const Layer& layer = graph.layers[graph.decoder];
+  const Layer& layer = graph.layers[graph.body.front().layer];
   std::vector<std::string> names;
   for (const OpId id : layer.backward) names.push_back(layer.ops[id].name);
   EXPECT_THAT(names, ElementsAre("fc2.dgrad", "fc2.wgrad", "activation.dgrad", "fc1.dgrad",
@@ -125,9 +125,10 @@ Flop model_flop(const Layer& layer) {
 }
 
 Flop model_flop_per_token(const OpGraph& graph) {
-  const Flop whole = model_flop(graph.layers[graph.embedding]) +
-                     static_cast<double>(graph.decoders) * model_flop(graph.layers[graph.decoder]) +
-                     model_flop(graph.layers[graph.head]);
+  const Flop whole =
+      model_flop(graph.layers[graph.embedding]) +
+      static_cast<double>(graph.depth()) * model_flop(graph.layers[graph.body.front().layer]) +
+      model_flop(graph.layers[graph.head]);
   return whole / static_cast<double>(graph.tokens());
 }
 
@@ -283,7 +284,7 @@ INSTANTIATE_TEST_SUITE_P(AnyArchitecture, Laws, testing::Range(0, 50));
 
 TEST(Differentiate, HappensOnce) {
   OpGraph graph = training_graph(gpt2(), {.micro_batch = 1, .seq_len = 64});
-  EXPECT_THROW(differentiate(graph.layers[graph.decoder]), ContractError);
+  EXPECT_THROW(differentiate(graph.layers[graph.body.front().layer]), ContractError);
 }
 
 }  // namespace

@@ -41,6 +41,12 @@ Bytes bytes_of(const Layer& layer, const Op& op, const std::vector<TensorId>& te
 
 }  // namespace
 
+std::int64_t OpGraph::depth() const {
+  std::int64_t sum = 0;
+  for (const Run& run : body) sum += run.count;
+  return sum;
+}
+
 std::vector<TensorId> Layer::saved() const {
   std::set<TensorId> found;
   for (const OpId id : backward) {

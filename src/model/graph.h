@@ -20,6 +20,8 @@ struct Layer {
   std::vector<OpId> forward;   // in order of execution
   std::vector<OpId> backward;  // in order of execution
   TensorId input, output;      // activations that enter and leave (none: token ids, the loss)
+  // What passes between layers, by name: layers that take what others give name it alike.
+  std::string takes = "hidden", gives = "hidden";
   TensorId input_gradient, output_gradient;
 
   // Activations, written in the forward pass or the input, that a backward operator reads: they
@@ -27,15 +29,24 @@ struct Layer {
   std::vector<TensorId> saved() const;
 };
 
+// A kind of layer, several times in a row.
+struct Run {
+  LayerId layer;
+  std::int64_t count;
+};
+
 struct OpGraph {
   IdVector<LayerId, Layer> layers;
-  LayerId embedding, decoder, head;
-  std::int64_t decoders;        // how many times the decoder kind repeats
+  // In order of execution. What stands before the stack lives on the first stage (towers, then the
+  // embedding), what stands after it on the last (the head); a pipeline divides `body` alone.
+  std::vector<Run> front, body, back;
+  LayerId embedding, head;
   std::int64_t batch, seq_len;  // one micro-batch: sequences, tokens a sequence
   std::int64_t hidden;
   bool tied_embeddings;  // head and embedding share one matrix
 
   std::int64_t tokens() const { return batch * seq_len; }
+  std::int64_t depth() const;  // layers of the body
 };
 
 Work work_of(const Layer& layer, OpId op);

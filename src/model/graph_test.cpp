@@ -104,17 +104,17 @@ class WorkOf : public testing::Test {
 
 TEST_F(WorkOf, AMatmulReadsBothOperandsAndWritesTheProduct) {
   const double n = (32 + 2 * 8) * 128, k = 4096;
-  const Work qkv = work(graph_.decoder, "qkv");
+  const Work qkv = work(graph_.body.front().layer, "qkv");
   EXPECT_EQ(qkv.flop, Flop(2 * tokens_ * n * k));
   EXPECT_EQ(qkv.read, Bytes(2 * (tokens_ * k + n * k)));
   EXPECT_EQ(qkv.written, Bytes(2 * tokens_ * n));
 }
 
 TEST_F(WorkOf, AGatedActivationReadsTwiceWhatItWrites) {
-  const Work forward = work(graph_.decoder, "activation");
+  const Work forward = work(graph_.body.front().layer, "activation");
   EXPECT_EQ(forward.read, Bytes(2 * tokens_ * 2 * 14336));
   EXPECT_EQ(forward.written, Bytes(2 * tokens_ * 14336));
-  const Work backward = work(graph_.decoder, "activation.dgrad");
+  const Work backward = work(graph_.body.front().layer, "activation.dgrad");
   EXPECT_EQ(backward.read, Bytes(2 * tokens_ * 3 * 14336));
   EXPECT_EQ(backward.written, Bytes(2 * tokens_ * 2 * 14336));
 }
@@ -126,7 +126,7 @@ TEST_F(WorkOf, ALookupReadsOnlyItsRows) {
 }
 
 TEST_F(WorkOf, FusedAttentionNeverTouchesTheScores) {
-  const Work attention = work(graph_.decoder, "attention");
+  const Work attention = work(graph_.body.front().layer, "attention");
   EXPECT_EQ(attention.read, Bytes(2 * tokens_ * (32 + 2 * 8) * 128));
   EXPECT_EQ(attention.written, Bytes(2 * tokens_ * 32 * 128 + 4 * tokens_ * 32));
 }

@@ -22,6 +22,11 @@ enum class Split {
   none,      // every rank holds the whole
   features,  // heads, ffn or vocabulary are divided by tp; of a matrix, whichever side has them
   sequence,  // the tokens are divided by tp where sequence parallelism is on, else whole
+  // Mixture of experts, whose tokens are divided by tp on entering. A parameter: experts over ep,
+  // and the features of each over etp.
+  experts,
+  routed,           // an activation of tokens' copies, hidden wide: rows / (tp / etp)
+  routed_features,  // of tokens' copies, an expert's feed-forward wide: also features / etp
 };
 
 enum class TensorRole { activation, gradient, parameter, parameter_gradient };
@@ -33,20 +38,28 @@ struct Tensor {
   std::int64_t elements;
   Precision dtype;
   Split split;
+  bool frozen = false;     // a parameter that is not trained: no gradient, no optimizer state
+  bool quantised = false;  // a frozen parameter stored in 4 bits, brought to `dtype` at each use
 };
 
-// [m, k] x [k, n] -> [m, n]; m counts tokens except in weight gradients, where k does.
+// [m, k] x [k, n] -> [m, n]; m counts tokens except in weight gradients, where k does. Of `groups`
+// products (experts), each has its own [k, n] and an equal share of the tokens.
 struct Matmul {
   std::int64_t m, n, k;
+  std::int64_t groups = 1;
 };
 
 // Scores of `queries` x `keys` per sequence and head, the queries being the last of the keys.
 // `causal` and `window` (0: the whole context) say which pairs the kernel skips, so an unfused
-// matmul, which computes every pair and masks later, is not causal here.
+// matmul, which computes every pair and masks later, is not causal here. `documents`: a sequence
+// packs that many equal texts that do not see each other. `value_dim`: of values and outputs, where
+// it is not head_dim (latent attention); 0: the same.
 struct Attention {
   std::int64_t batch, heads, kv_heads, head_dim, queries, keys;
   bool causal;
   std::int64_t window;
+  std::int64_t value_dim = 0;
+  double documents = 1;
 };
 
 // Everything bound by memory: norms, activations, residuals, rotary, softmax, embedding, loss.
@@ -70,7 +83,12 @@ enum class OpKind {
   dropout,    // writes its output and a mask of one byte an element
   embedding,  // rows looked up in a table; learned positions are added
   cross_entropy,
-  cast,  // to the narrower operands of a matmul (fp8)
+  cast,         // to the narrower operands of a matmul (fp8)
+  routing,      // softmax or sigmoid over the experts and the best of them
+  dispatch,     // copies tokens for their experts; the copies then travel (all-to-all over ep)
+  combine,      // copies travel back, and their weighted sum is a token's output
+  convolution,  // of Mamba, along the sequence, each channel for itself
+  scan,         // of Mamba, the recurrence along the sequence
 };
 
 enum class Pass { forward, data_gradient, weight_gradient };
@@ -86,6 +104,11 @@ enum class Parallel {
   tokens,      // elementwise in the sequence-parallel region: rows / tp
   features,    // elementwise on a divided width: width / tp
   vocabulary,  // lookup: output is reduced; loss: width / tp, statistics of each token reduced
+  // Mixture of experts; a matmul has one group an expert.
+  expert_columns,   // groups / ep, n / etp
+  expert_rows,      // groups / ep, k / etp
+  expert_features,  // elementwise: rows as routed, width / etp
+  routed,           // elementwise: rows as routed
 };
 
 struct Op {
@@ -97,7 +120,8 @@ struct Op {
   Precision precision;  // of the arithmetic
   // Activations and gradients first, then parameters; a matmul reads {x, weight[, bias]}.
   std::vector<TensorId> reads, writes;
-  OpId forward;  // of a gradient: the operator it differentiates; else none
+  OpId forward;            // of a gradient: the operator it differentiates; else none
+  bool quantised = false;  // a matmul whose weight is brought from 4 bits first
 };
 
 // What an operator does, undivided: matrix FLOPs (a multiply and an add are two), and bytes at

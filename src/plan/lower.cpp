@@ -69,7 +69,7 @@ Program lower(const OpGraph& graph, const Strategy& strategy, const Recipe& reci
                        strategy,
                        recipe,
                        Local(strategy),
-                       layer_split(graph.decoders, strategy.pp, strategy.vpp),
+                       layer_split(graph.depth(), strategy.pp, strategy.vpp),
                        {},
                        {},
                        {},

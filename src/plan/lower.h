@@ -40,6 +40,9 @@ struct Recipe {
   bool scatters_sends = false;        // tensor ranks each send a slice (arXiv 2104.04473, 4.1)
   bool shards_checkpoints = false;    // full recompute keeps its inputs divided by tp
   double head_gradient_bytes = 4;     // fp32 gradient of the output matrix before accumulation
+  double frozen_bytes = 2;            // per parameter that is not trained
+  double quantised_bytes = 0.5;       // per parameter kept in 4 bits, with its scales
+  double weight_copies = 0;           // bytes per weight of the layers' matrices: fp8 copies
 };
 
 // Owes: a strategy that breaks no rule, for whose micro-batch and sequence `graph` was built.

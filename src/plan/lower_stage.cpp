@@ -16,13 +16,13 @@ BufferId StageBuffers::named(const std::string& name, MemoryTerm term, Bytes siz
 }
 
 BufferId StageBuffers::hidden() {
-  const Layer& layer = lowering_.graph.layers[lowering_.graph.decoder];
+  const Layer& layer = lowering_.graph.layers[lowering_.graph.body.front().layer];
   const Tensor& x = layer.tensors[layer.input];
   return named("hidden", MemoryTerm::activations, lowering_.local.bytes(x), x.dtype);
 }
 
 BufferId StageBuffers::hidden_gradient() {
-  const Layer& layer = lowering_.graph.layers[lowering_.graph.decoder];
+  const Layer& layer = lowering_.graph.layers[lowering_.graph.body.front().layer];
   const Tensor& dx = layer.tensors[layer.input_gradient];
   return named("hidden gradient", MemoryTerm::workspace, lowering_.local.bytes(dx), dx.dtype);
 }
@@ -283,7 +283,7 @@ class StageWriter {
     const bool gathers = step.forward ? gathers_in_forward(step) : gathers_in_backward();
     if (stage_.data.gathers_each_pass() && gathers && lowering_.recipe.overlap_data &&
         stretch.count > 1) {
-      const LayerState& state = *stage_.state.used_by(graph_.decoder).front();
+      const LayerState& state = *stage_.state.used_by(graph_.body.front().layer).front();
       const Buffer& gathered = stage_.ranks.buffers[state.gathered];
       ahead =
           stage_.buffers.named("prefetched weights", gathered.term, gathered.size, gathered.dtype);
@@ -299,7 +299,7 @@ class StageWriter {
 
   void write_layers(const Stretch& stretch, const Step& step, Turns turns, Body& body) {
     Body inner = body.inner();
-    write_layer(graph_.decoder, stretch.recompute, step, inner, turns);
+    write_layer(graph_.body.front().layer, stretch.recompute, step, inner, turns);
     loop_over(stretch, step, std::move(inner), body);
   }
 
@@ -320,7 +320,7 @@ class StageWriter {
     write_layers({stretch.first, stretch.count - 1, stretch.recompute}, step,
                  {.leave_reduction = true, .reduce_left = true}, body);
     Body left = body.inner();
-    reduce_bucket(stage_, graph_.decoder, left);
+    reduce_bucket(stage_, graph_.body.front().layer, left);
     loop_over({stretch.first, 1, stretch.recompute}, step, std::move(left), body);
   }
 

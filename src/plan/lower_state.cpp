@@ -114,7 +114,7 @@ StageState::StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks)
   std::int64_t layers = 0;
   for (const std::int64_t chunk : lowering.split[stage]) layers += chunk;
   if (stage == 0) add(graph.embedding, 1);
-  if (layers > 0) add(graph.decoder, layers);
+  if (layers > 0) add(graph.body.front().layer, layers);
   if (stage == lowering.strategy.pp - 1) add(graph.head, 1);
 }
 

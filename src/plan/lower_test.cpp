@@ -54,7 +54,7 @@ const std::vector<Layout> layouts = {
 double model_flop(const OpGraph& graph) {
   double sum = 0;
   for (const LayerId id : graph.layers.ids()) {
-    const double times = id == graph.decoder ? static_cast<double>(graph.decoders) : 1;
+    const double times = id == graph.body.front().layer ? static_cast<double>(graph.depth()) : 1;
     for (const Op& op : graph.layers[id].ops) {
       sum += times * model_flop_of(op.kind, op.pass, op.shape).value();
     }
@@ -115,8 +115,8 @@ TEST(Lower, FullRecomputeAddsOneForwardOfTheDecoders) {
     const Strategy s = of(layout);
     const Trained full = trained(small(), s);
     const double added = (summed(full.program).flop - summed(none.program).flop).value();
-    const double forward = forward_flop(full.graph.layers[full.graph.decoder]) *
-                           static_cast<double>(full.graph.decoders * s.micro_batches() * s.dp);
+    const double forward = forward_flop(full.graph.layers[full.graph.body.front().layer]) *
+                           static_cast<double>(full.graph.depth() * s.micro_batches() * s.dp);
     EXPECT_NEAR(added / forward, 1, 1e-9);
   }
 }
@@ -127,7 +127,7 @@ TEST(Lower, ARecomputedShareOfTheLayersIsRoundedUp) {
   s.recompute = Recompute::full;
   s.recompute_share = 0.3;  // of four layers a stage: two
   const Trained t = trained(small(), s);
-  const double forward = forward_flop(t.graph.layers[t.graph.decoder]);
+  const double forward = forward_flop(t.graph.layers[t.graph.body.front().layer]);
   EXPECT_NEAR((summed(t.program).flop.value() - none) / (forward * 4 * 8), 1, 1e-9);
 }
 
@@ -264,7 +264,7 @@ TEST(Lower, TensorParallelVolumeIsTheHiddenStates) {
 
 double layer_parameters(const OpGraph& graph) {
   double sum = 0;
-  for (const Tensor& tensor : graph.layers[graph.decoder].tensors) {
+  for (const Tensor& tensor : graph.layers[graph.body.front().layer].tensors) {
     if (tensor.role == TensorRole::parameter) sum += static_cast<double>(tensor.elements);
   }
   return sum;

@@ -42,6 +42,14 @@ Group group_of(GroupKind kind, const Strategy& s) {
       return {s.pp, stage};
     case GroupKind::embedding:
       return {s.pp > 1 ? 2 : 1, stage * (s.pp - 1)};
+    case GroupKind::expert:
+      return {s.ep, s.etp};
+    case GroupKind::expert_tensor:
+      return {s.etp, 1};
+    case GroupKind::expert_shard:
+      return {s.expert_replicas(), s.ep * s.etp};
+    case GroupKind::expert_replica:
+      return {1, s.ep * s.etp * s.expert_replicas()};
   }
   return {};
 }
@@ -62,6 +70,14 @@ std::string_view name_of(GroupKind kind) {
       return "pipeline";
     case GroupKind::embedding:
       return "embedding";
+    case GroupKind::expert:
+      return "expert";
+    case GroupKind::expert_tensor:
+      return "expert tensor";
+    case GroupKind::expert_shard:
+      return "expert shard";
+    case GroupKind::expert_replica:
+      return "expert replica";
   }
   return "";
 }

@@ -21,11 +21,15 @@ struct Group {
 enum class GroupKind {
   tensor,
   context,
-  data,       // data x context ranks: replicas of the same weights
-  shard,      // those that ZeRO divides over
-  replica,    // copies of a shard (hybrid sharding)
-  pipeline,   // neighbours exchange activations
-  embedding,  // first and last stage, which share a tied matrix
+  data,            // data x context ranks: replicas of the same weights
+  shard,           // those that ZeRO divides over
+  replica,         // copies of a shard (hybrid sharding)
+  pipeline,        // neighbours exchange activations
+  embedding,       // first and last stage, which share a tied matrix
+  expert,          // ranks that exchange tokens for their experts
+  expert_tensor,   // that divide one expert
+  expert_shard,    // that ZeRO divides an expert's state over
+  expert_replica,  // copies of an expert's shard
 };
 
 Group group_of(GroupKind, const Strategy&);

@@ -25,6 +25,10 @@ std::int64_t warm_up(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::
       return std::min(pp - stage - 1, total);
     case Schedule::interleaved:
       return std::min((pp - stage - 1) * 2 + (vpp - 1) * pp, total);
+    case Schedule::zero_bubble_h1:
+    case Schedule::zero_bubble_v:
+    case Schedule::dual_pipe:
+      break;
   }
   return total;
 }

@@ -15,6 +15,38 @@ std::string_view name_of(Schedule schedule) {
       return "1f1b";
     case Schedule::interleaved:
       return "interleaved";
+    case Schedule::zero_bubble_h1:
+      return "zb-h1";
+    case Schedule::zero_bubble_v:
+      return "zb-v";
+    case Schedule::dual_pipe:
+      return "dualpipe";
+  }
+  return "";
+}
+
+std::string_view name_of(ContextKind kind) {
+  switch (kind) {
+    case ContextKind::all_gather:
+      return "all-gather";
+    case ContextKind::ring:
+      return "ring";
+    case ContextKind::ulysses:
+      return "ulysses";
+  }
+  return "";
+}
+
+std::string_view name_of(Offload offload) {
+  switch (offload) {
+    case Offload::none:
+      return "none";
+    case Offload::optimizer:
+      return "optimizer";
+    case Offload::parameters:
+      return "parameters";
+    case Offload::activations:
+      return "activations";
   }
   return "";
 }
