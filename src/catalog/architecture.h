@@ -32,7 +32,9 @@ struct LayerKind {
   bool rotary = true;       // of a rotary architecture: this layer turns queries and keys
   std::int64_t ffn = 0;     // width of its dense feed-forward; 0: none
   bool experts = false;     // has the architecture's routed (and shared) experts
-  bool cross_attention = false;  // a second attention, over the tower's output
+  // A second attention, over the tower's output: the same widths and biases; norms_per_layer has
+  // its norm too.
+  bool cross_attention = false;
   bool operator==(const LayerKind&) const = default;
 };
 
