@@ -32,8 +32,8 @@ struct LayerKind {
   bool rotary = true;       // of a rotary architecture: this layer turns queries and keys
   std::int64_t ffn = 0;     // width of its dense feed-forward; 0: none
   bool experts = false;     // has the architecture's routed (and shared) experts
-  // A second attention, over the tower's output: the same widths and biases; norms_per_layer has
-  // its norm too.
+  // A second attention, over the tower's output, of the same widths and biases, with a norm more
+  // than norms_per_layer.
   bool cross_attention = false;
   bool operator==(const LayerKind&) const = default;
 };
