@@ -31,6 +31,8 @@ std::string_view folder_of(EntryKind kind) {
       return "frameworks";
     case EntryKind::kernels:
       return "kernels";
+    case EntryKind::rules:
+      return "rules";
   }
   return "";
 }
@@ -106,6 +108,8 @@ std::string_view to_text(EntryKind kind) {
       return "framework";
     case EntryKind::kernels:
       return "kernels";
+    case EntryKind::rules:
+      return "rules";
   }
   return "";
 }
@@ -211,7 +215,14 @@ Architecture Catalog::model(std::string_view name) const {
 
 Framework Catalog::framework(std::string_view name) const {
   const CatalogEntry& found = entry(EntryKind::framework, name);
-  return framework_from_json(found.json, found.place);
+  Framework framework = framework_from_json(found.json, found.place);
+  framework.rules = rules(framework.rules_entry);
+  return framework;
+}
+
+FrameworkRules Catalog::rules(std::string_view name, std::string_view version) const {
+  const CatalogEntry& found = entry(EntryKind::rules, name);
+  return framework_rules_from_json(found.json, found.place, version);
 }
 
 KernelRates Catalog::kernel_rates(GpuArchitecture architecture) const {

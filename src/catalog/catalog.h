@@ -19,10 +19,10 @@
 
 namespace orrery {
 
-enum class EntryKind { gpu, node, fabric, model, framework, kernels };
-inline constexpr std::array all_entry_kinds = {EntryKind::gpu,       EntryKind::node,
-                                               EntryKind::fabric,    EntryKind::model,
-                                               EntryKind::framework, EntryKind::kernels};
+enum class EntryKind { gpu, node, fabric, model, framework, kernels, rules };
+inline constexpr std::array all_entry_kinds = {
+    EntryKind::gpu,       EntryKind::node,    EntryKind::fabric, EntryKind::model,
+    EntryKind::framework, EntryKind::kernels, EntryKind::rules};
 
 std::string_view to_text(EntryKind kind);
 
@@ -57,6 +57,8 @@ class Catalog {
   Architecture model(std::string_view name) const;
   ModelCard model_card(std::string_view name) const;
   Framework framework(std::string_view name) const;
+  /// What a framework of some version accepts ("megatron-rules"); the newest where none is named.
+  FrameworkRules rules(std::string_view name, std::string_view version = "") const;
   KernelRates kernel_rates(GpuArchitecture architecture) const;
 
   /// Of any kind.

@@ -53,6 +53,7 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   Framework framework;
   framework.name = fields.required<std::string>("name");
   framework.title = fields.required<std::string>("title");
+  framework.rules_entry = fields.required<std::string>("rules");
   framework.defaults = defaults_of(fields.nested("defaults"));
   framework.per_parameter = per_parameter_of(fields.nested("bytes_per_parameter"));
   framework.reshard_after_forward = fields.required<bool>("reshard_after_forward");

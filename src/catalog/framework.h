@@ -5,6 +5,7 @@
 #include <string>
 
 #include "catalog/fact.h"
+#include "catalog/framework_rules.h"
 #include "units/quantity.h"
 
 namespace orrery {
@@ -13,6 +14,8 @@ enum class AttentionKernel { flash, early_flash, unfused };
 
 struct Framework {
   std::string name, title;
+  std::string rules_entry;  ///< of the catalog
+  FrameworkRules rules;     ///< which the catalog reads
 
   /// What it does when the user says nothing.
   struct Defaults {
