@@ -1,129 +1,75 @@
 #include "model/count.h"
 
-#include <array>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "core/error.h"
-#include "core/text.h"
-#include "model/graph.h"
+#include "model/layer_weights.h"
 
 namespace orrery {
 namespace {
 
-double real(std::int64_t count) { return static_cast<double>(count); }
-
-struct Matrices {
-  std::int64_t attention, mlp;  // of one layer
-  std::int64_t logits;
-};
-
-Matrices matrices(const Architecture& a) {
-  const std::int64_t q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
-  const std::int64_t projections = gated(a.activation) ? 3 : 2;
-  return {.attention = a.hidden * (q + 2 * kv) + q * a.hidden,
-          .mlp = projections * a.hidden * a.ffn,
-          .logits = a.hidden * a.vocab};
+void add_layers(ParameterCount& n, const Architecture& a, const LayerRun& run) {
+  const LayerWeights layer = layer_weights(a, run.kind);
+  n.attention += run.count * (layer.attention.all() + layer.source.all());
+  n.state_space += run.count * layer.state_space.all();
+  n.mlp += run.count * layer.mlp.all();
+  n.experts += run.count * a.experts.count * layer.expert.all();
+  n.routed += run.count * a.experts.top_k * layer.expert.all();
+  n.shared_experts += run.count * layer.shared.all();
+  n.router += run.count * layer.router.all();
+  n.norms += run.count * layer.norms;
 }
 
-std::int64_t attention_biases(const Architecture& a) {
-  const std::int64_t qkv = (a.heads + 2 * a.kv_heads) * a.head_dim;
-  return (a.qkv_bias ? qkv : 0) + (a.output_bias ? a.hidden : 0);
+// Weights of a norm over the hidden width.
+std::int64_t hidden_norm(const Architecture& a) { return a.norm_bias ? 2 * a.hidden : a.hidden; }
+
+// A layer like the stack's last, whose input joins a hidden state and an embedding, each normed,
+// by one matrix; and a final norm (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+std::int64_t prediction_module(const Architecture& a) {
+  ParameterCount layer;
+  add_layers(layer, a, {layer_runs(a).back().kind, 1});
+  return layer.total() + 2 * a.hidden * a.hidden + 3 * hidden_norm(a);
 }
 
-std::int64_t mlp_biases(const Architecture& a) {
-  if (!a.mlp_bias) return 0;
-  return (gated(a.activation) ? 2 : 1) * a.ffn + a.hidden;
+std::int64_t tower_parameters(const Tower& tower) {
+  const ParameterCount stack = parameters(tower.stack);
+  const std::int64_t shared = tower.shares_embedding ? stack.embedding : 0;
+  return stack.total() - shared + tower.patch * tower.stack.hidden;
 }
 
-std::int64_t norm_parameters(const Architecture& a) {
-  const std::int64_t qk = a.qk_norm ? 2 * a.head_dim : 0;
-  const std::int64_t outside = (a.final_norm ? 1 : 0) + (a.embedding_norm ? 1 : 0);
-  const std::int64_t weights = a.layers * (a.norms_per_layer * a.hidden + qk) + outside * a.hidden;
-  return a.norm_bias ? 2 * weights : weights;
+std::int64_t projector_parameters(const Tower& tower) {
+  std::int64_t sum = 0;
+  for (const Tower::Projection& p : tower.projector) sum += (p.in + (p.bias ? 1 : 0)) * p.out;
+  return sum;
 }
-
-// Attention's products, forward and backward, for one token.
-double attention_flop(const Architecture& a, std::int64_t seq_len, bool causal) {
-  const double pairs = attended_pairs({.batch = 1,
-                                       .heads = a.heads,
-                                       .kv_heads = a.kv_heads,
-                                       .head_dim = a.head_dim,
-                                       .queries = seq_len,
-                                       .keys = seq_len,
-                                       .causal = causal,
-                                       .window = causal ? a.sliding_window : 0});
-  return 12 * real(a.layers * a.heads * a.head_dim) * pairs / real(seq_len);
-}
-
-double decoder_flop(const Architecture& a, std::int64_t seq_len, bool causal) {
-  const Matrices m = matrices(a);
-  return 6 * real(a.layers * (m.attention + m.mlp)) + attention_flop(a, seq_len, causal);
-}
-
-constexpr std::array<std::pair<FlopConvention, std::string_view>, 5> kConventions = {{
-    {FlopConvention::full_attention, "full-attention"},
-    {FlopConvention::causal_attention, "causal-attention"},
-    {FlopConvention::six_n, "6n"},
-    {FlopConvention::palm, "palm"},
-    {FlopConvention::hardware, "hardware"},
-}};
 
 }  // namespace
 
 std::int64_t ParameterCount::total() const {
-  return embedding + positions + attention + mlp + norms + head;
+  std::int64_t sum = embedding + positions + attention + state_space + mlp + experts +
+                     shared_experts + router + norms + head + projectors + extra;
+  for (const auto& [name, weights] : towers) sum += weights;
+  return sum;
+}
+
+std::int64_t ParameterCount::active() const {
+  std::int64_t beside = projectors + experts - routed;
+  for (const auto& [name, weights] : towers) beside += weights;
+  return total() - beside;
 }
 
 ParameterCount parameters(const Architecture& a) {
-  const Matrices m = matrices(a);
-  return {.embedding = a.vocab * a.hidden,
-          .positions = a.position_rows * a.hidden,
-          .attention = a.layers * (m.attention + attention_biases(a)),
-          .mlp = a.layers * (m.mlp + mlp_biases(a)),
-          .norms = norm_parameters(a),
-          .head = (a.tied_embeddings ? 0 : m.logits) + (a.head_bias ? a.vocab : 0)};
-}
-
-std::string_view name_of(FlopConvention convention) {
-  for (const auto& [value, name] : kConventions) {
-    if (value == convention) return name;
+  ParameterCount n;
+  n.embedding = a.vocab * a.hidden;
+  n.positions = a.position_rows * a.hidden;
+  for (const LayerRun& run : layer_runs(a)) add_layers(n, a, run);
+  n.norms += ((a.final_norm ? 1 : 0) + (a.embedding_norm ? 1 : 0)) * hidden_norm(a);
+  if (a.has_head && !a.tied_embeddings) n.head += a.vocab * a.hidden;
+  if (a.head_bias) n.head += a.vocab;
+  for (const Tower& tower : a.towers) {
+    n.towers.emplace_back(tower.name, tower_parameters(tower));
+    n.projectors += projector_parameters(tower);
   }
-  return "";
-}
-
-FlopConvention flop_convention(std::string_view name) {
-  std::vector<std::string> valid;
-  for (const auto& [value, known] : kConventions) {
-    if (known == name) return value;
-    valid.emplace_back(known);
-  }
-  throw InputError("unknown FLOP convention " + in_quotes(name), "", "use one of " + join(valid));
-}
-
-Flop flop_per_token(const Architecture& a, std::int64_t seq_len, FlopConvention convention,
-                    double recomputed) {
-  EXPECT(seq_len > 0 && recomputed >= 0 && recomputed <= 1);
-  const double all = 6 * real(parameters(a).total());
-  const double logits = 6 * real(matrices(a).logits);
-  switch (convention) {
-    case FlopConvention::full_attention:
-      return Flop(decoder_flop(a, seq_len, false) + logits);
-    case FlopConvention::causal_attention:
-      return Flop(decoder_flop(a, seq_len, true) + logits);
-    case FlopConvention::six_n:
-      return Flop(all);
-    case FlopConvention::palm:
-      return Flop(all + attention_flop(a, seq_len, false));
-    case FlopConvention::hardware:
-      return Flop(decoder_flop(a, seq_len, false) * (1 + recomputed / 3) + logits);
-  }
-  return Flop(0);
-}
-
-Bytes kv_bytes_per_token(const Architecture& a, Precision precision) {
-  return real(2 * a.layers * a.kv_heads * a.head_dim) * element_size(precision);
+  for (const auto& [what, weights] : a.extra) n.extra += weights;
+  if (a.mtp_layers > 0) n.mtp = a.mtp_layers * prediction_module(a);
+  return n;
 }
 
 }  // namespace orrery

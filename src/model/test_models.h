@@ -133,6 +133,135 @@ inline Architecture mpt(const std::string& name, std::int64_t layers, std::int64
   return gpt_like(name, layers, hidden, hidden / 128, 50368, seq_len);
 }
 
+// `count` expert layers after `dense` layers of width a.ffn.
+inline std::vector<LayerRun> dense_then_experts(const Architecture& a, std::int64_t dense,
+                                                Mixer mixer = Mixer::attention) {
+  std::vector<LayerRun> runs;
+  if (dense > 0) runs.push_back({{.name = "dense", .mixer = mixer, .ffn = a.ffn}, dense});
+  runs.push_back({{.name = "experts", .mixer = mixer, .experts = true}, a.layers - dense});
+  return runs;
+}
+
+inline Architecture mixtral_8x7b() {
+  Architecture a = llama_like("mixtral-8x7b", {32, 4096, 32, 8, 128, 14336, 32000});
+  a.experts = {.count = 8, .top_k = 2, .width = 14336};
+  a.runs = dense_then_experts(a, 0);
+  return a;
+}
+
+inline Architecture qwen3_30b_a3b() {
+  Architecture a = llama_like("qwen3-30b-a3b", {48, 2048, 32, 4, 128, 6144, 151936});
+  a.qk_norm = true;
+  a.experts = {.count = 128, .top_k = 8, .width = 768};
+  a.runs = dense_then_experts(a, 0);
+  return a;
+}
+
+// Shared experts behind a gate.
+inline Architecture qwen1_5_moe() {
+  Architecture a = qwen2_5("qwen1.5-moe-a2.7b", {24, 2048, 16, 16, 128, 5632, 151936});
+  a.experts = {.count = 60, .top_k = 4, .width = 1408, .shared_width = 5632, .shared_gate = true};
+  a.runs = dense_then_experts(a, 0);
+  return a;
+}
+
+// Biases everywhere, sinks, every other layer with a window of 128.
+inline Architecture gpt_oss_20b() {
+  Architecture a = llama_like("gpt-oss-20b", {24, 2880, 64, 8, 64, 2880, 201088});
+  a.qkv_bias = a.output_bias = a.attention_sinks = true;
+  a.experts = {.count = 32, .top_k = 4, .width = 2880, .router_bias = true, .bias = true};
+  for (int i = 0; i < 12; ++i) {
+    a.runs.push_back({{.name = "local", .window = 128, .experts = true}, 1});
+    a.runs.push_back({{.name = "global", .experts = true}, 1});
+  }
+  return a;
+}
+
+// The text stack: three layers of four see blocks of 8192 tokens, and no positions every fourth.
+inline Architecture llama_4_scout() {
+  Architecture a = llama_like("llama-4-scout", {48, 5120, 40, 8, 128, 16384, 202048});
+  a.experts = {.count = 16, .top_k = 1, .width = 8192, .shared_width = 8192};
+  for (int i = 0; i < 12; ++i) {
+    a.runs.push_back({{.name = "local", .window = 8192, .chunked = true, .experts = true}, 3});
+    a.runs.push_back({{.name = "global", .rotary = false, .experts = true}, 1});
+  }
+  return a;
+}
+
+inline Architecture deepseek_v2_lite() {
+  Architecture a = llama_like("deepseek-v2-lite", {27, 2048, 16, 16, 192, 10944, 102400});
+  a.latent = {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .value_dim = 128};
+  a.experts = {.count = 64, .top_k = 6, .width = 1408, .shared_width = 2 * 1408};
+  a.runs = dense_then_experts(a, 1, Mixer::latent_attention);
+  return a;
+}
+
+inline Architecture deepseek_v3() {
+  Architecture a = llama_like("deepseek-v3", {61, 7168, 128, 128, 192, 18432, 129280});
+  a.latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .value_dim = 128};
+  a.experts = {
+      .count = 256, .top_k = 8, .width = 2048, .shared_width = 2048, .correction_bias = true};
+  a.mtp_layers = 1;
+  a.runs = dense_then_experts(a, 3, Mixer::latent_attention);
+  return a;
+}
+
+inline Architecture mamba_2_8b() {
+  Architecture a = llama_like("mamba-2.8b", {64, 2560, 1, 1, 2560, 0, 50280});
+  a.positions = Positions::none;
+  a.tied_embeddings = true;
+  a.norms_per_layer = 1;
+  a.state_space = {.inner = 5120, .state = 16, .conv = 4, .dt_rank = 160};
+  a.runs = {{{.name = "mamba", .mixer = Mixer::selective_scan}, 64}};
+  return a;
+}
+
+inline Architecture mamba2_2_7b() {
+  Architecture a = mamba_2_8b();
+  a.name = "mamba2-2.7b";
+  a.vocab = 50288;
+  a.state_space = {.inner = 5120, .state = 128, .conv = 4, .heads = 80, .groups = 1};
+  a.runs = {{{.name = "mamba", .mixer = Mixer::dual_scan}, 64}};
+  return a;
+}
+
+// An encoder of the same shape as the decoder, one embedding for both; the 32 buckets of relative
+// position are 12 heads wide in each stack.
+inline Architecture t5_base() {
+  Architecture a = llama_like("t5-base", {12, 768, 12, 12, 64, 3072, 32128});
+  a.activation = Activation::relu;
+  a.positions = Positions::none;
+  a.tied_embeddings = true;
+  a.extra = {{"relative positions", 32 * 12}};
+  Tower encoder = {.name = "encoder",
+                   .stack = a,
+                   .tokens = 512,
+                   .tokens_out = 512,
+                   .projector = {},
+                   .shares_embedding = true};
+  encoder.stack.causal = encoder.stack.has_head = false;
+  a.runs = {{{.ffn = 3072, .cross_attention = true}, 12}};
+  a.towers = {encoder};
+  return a;
+}
+
+// CLIP ViT-L/14 at 336 pixels (a class token, a norm before and after the stack, which counts its
+// unused last layer) and a projector of two matrices on a Llama 2 7B.
+inline Architecture llava_1_5_7b() {
+  Architecture a = llama_like("llava-1.5-7b", {32, 4096, 32, 32, 128, 11008, 32064});
+  Architecture clip = gpt_like("clip", 24, 1024, 16, 0, 577);
+  clip.causal = clip.has_head = false;
+  clip.embedding_norm = true;
+  clip.extra = {{"class token", 1024}};
+  a.towers = {{.name = "vision",
+               .stack = clip,
+               .patch = 3 * 14 * 14,
+               .tokens = 577,
+               .tokens_out = 576,
+               .projector = {{1024, 4096, true}, {4096, 4096, true}}}};
+  return a;
+}
+
 // One of each kind of block, for laws that hold for all.
 inline std::vector<Architecture> one_of_each() {
   return {gpt2(),
