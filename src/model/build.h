@@ -2,19 +2,35 @@
 // derived.
 //
 // Forward operators, by name; [..] where the architecture or the options have it. d is head_dim.
-// A tower comes first: its stem, its layers, its projector, all named "TOWER ...".
 //
-//   embedding   embedding [positions] [norm] [dropout]
-//   decoder     norm1 qkv [qk_norm] [rotary]
-//               attention                                  fused
-//               scores softmax [softmax_dropout] values    unfused
-//               proj [dropout1] residual1
-//               [norm2] fc1 activation fc2 [dropout2] residual2
-//   head        [norm] logits cross_entropy
+//   embedding   embedding [features] [positions] [norm] [dropout]
+//   decoder     norm1 MIXER [post_norm1] [dropout1] residual1
+//               [norm2] FEED-FORWARD [post_norm2] [dropout2] residual2
+//   head        [norm] logits cross_entropy, or [norm] loss where the task's head is not the
+//   model's
+//
+//   MIXER: attention         qkv [qk_norm] [rotary]
+//                            attention                                  fused
+//                            scores softmax [softmax_dropout] values    unfused
+//                            proj
+//          latent attention  [q_down q_norm] q_up kv_down kv_norm kv_up rotary, then as above
+//          Mamba             in_proj convolution x_proj dt_proj scan gate out_proj
+//          Mamba 2           in_proj convolution scan gated_norm out_proj
+//   FEED-FORWARD: dense      fc1 activation fc2
+//                 experts    router routing dispatch fc1.experts activation.experts fc2.experts
+//                            combine [fc1.shared activation.shared fc2.shared
+//                            [gate.shared gated.shared] sum.shared]
+//
+//   TOWER stem, TOWER layer, TOWER projector: pixels patches [positions] [norm]; as a decoder;
+//   projection1 [projection2.activation projection2 ..]. They pass "TOWER hidden" and give the
+//   embedding "TOWER features", which take the place of as many tokens.
 //
 // qkv writes q [tokens, heads d], k and v [tokens, kv_heads d]; fc1 of a gated activation writes
 // [tokens, 2 ffn]. In a parallel block norm2 reads the layer's input, or is absent and fc1 reads
-// norm1. A matmul in a narrower format than its input (fp8) is preceded by "NAME.cast".
+// norm1. A matmul in a narrower format than its input (fp8) is preceded by "NAME.cast"; one with an
+// adapter is followed by "NAME.lora_a", "NAME.lora_b" and a sum for each of its outputs. The
+// weights of a token's experts multiply the activation, as in Megatron-Core since 0.12, so that
+// combine is a sum.
 //
 // Not in the graph, being small against the rest: token ids, statistics of norms, the draw of
 // random numbers.
@@ -65,9 +81,14 @@ std::string unlowered(const Architecture& architecture);
 //   norm, activation, cross_entropy    their input (and weight), dy
 //   softmax                            its output, dy
 //   dropout                            its mask, dy
-//   rotary, embedding                  dy
-//   residual, cast                     nothing: dy is the gradient of each input
-// Where a tensor is read twice, a sum of kind residual joins its two gradients.
-void differentiate(Layer& layer);
+//   convolution, scan                  their input (and weight), dy
+//   routing                            its output, dy
+//   rotary, embedding, dispatch, combine   dy
+//   residual, cast                     nothing: dy is the gradient of each input (of a smaller
+//                                      one, a copy of its rows)
+// Where a tensor is read twice, a sum of kind residual joins its two gradients. Gradients are made
+// only of what is trained and of what comes of it: `input_trained` says whether that is so of what
+// enters the layer. A matmul whose weight is frozen has no wgrad and so does not keep its input.
+void differentiate(Layer& layer, bool input_trained = true);
 
 }  // namespace orrery

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,6 @@ Reads reads_of(OpKind kind) {
     case OpKind::cross_entropy:
     case OpKind::attention_scores:
     case OpKind::attention_values:
-    case OpKind::combine:
     case OpKind::convolution:
     case OpKind::scan:
       return Reads::inputs;
@@ -33,40 +33,65 @@ Reads reads_of(OpKind kind) {
     case OpKind::embedding:
     case OpKind::cast:
     case OpKind::dispatch:
+    case OpKind::combine:
       return Reads::nothing;
   }
   return Reads::nothing;
 }
 
-// Tokens of a forward operator.
-std::int64_t rows(const Shape& shape) {
-  if (const auto* matmul = std::get_if<Matmul>(&shape)) return matmul->m;
-  if (const auto* attention = std::get_if<Attention>(&shape)) {
+// Rows of what a forward operator reads.
+std::int64_t rows(const Op& op, const Tensor& input) {
+  if (const auto* matmul = std::get_if<Matmul>(&op.shape)) return matmul->m;
+  if (const auto* attention = std::get_if<Attention>(&op.shape)) {
     return attention->batch * attention->queries;
   }
-  return std::get<Elementwise>(shape).rows;
+  const auto& shape = std::get<Elementwise>(op.shape);
+  return op.kind == OpKind::dispatch ? input.elements / shape.width : shape.rows;
 }
 
 // Walks the forward operators backwards and keeps the gradient of every tensor met so far.
 class Differentiator {
  public:
-  explicit Differentiator(Layer& layer)
-      : layer_(layer), gradient_(layer.tensors.size()), first_(layer.tensors.size()) {}
+  explicit Differentiator(Layer& layer, bool input_trained)
+      : layer_(layer),
+        gradient_(layer.tensors.size()),
+        first_(layer.tensors.size()),
+        needed_(layer.tensors.size(), false),
+        format_(layer.tensors.size()) {
+    for (const TensorId id : layer.tensors.ids()) {
+      const Tensor& tensor = layer.tensors[id];
+      needed_[id] = tensor.role == TensorRole::parameter ? !tensor.frozen
+                                                         : id == layer.input && input_trained;
+      format_[id] = tensor.dtype;
+    }
+    for (const OpId id : layer.forward) look_at(layer.ops[id]);
+  }
 
   void run() {
-    if (layer_.output) {
+    if (layer_.output && needed_[layer_.output]) {
       layer_.output_gradient = add_gradient(layer_.output, layer_.tensors[layer_.output].dtype);
       set(layer_.output, layer_.output_gradient, {});
     }
     for (auto it = layer_.forward.rbegin(); it != layer_.forward.rend(); ++it) back(*it);
-    if (layer_.input) layer_.input_gradient = of(layer_.input);
+    if (layer_.input && needed_[layer_.input]) layer_.input_gradient = of(layer_.input);
   }
 
  private:
   using Ids = std::vector<TensorId>;
 
+  // What comes of something trained needs a gradient; that of a cast is in the wider format.
+  void look_at(const Op& op) {
+    const bool needed =
+        std::any_of(op.reads.begin(), op.reads.end(), [&](TensorId id) { return needed_[id]; });
+    for (const TensorId id : op.writes) {
+      needed_[id] = needed;
+      if (op.kind == OpKind::cast && !op.reads.empty()) format_[id] = format_[op.reads[0]];
+    }
+  }
+
   void back(OpId id) {
     const Op op = layer_.ops[id];  // a copy: the vector grows
+    if (needed(op.reads).empty()) return;
     switch (op.kind) {
       case OpKind::matmul:
         return back_matmul(id, op);
@@ -83,32 +108,37 @@ class Differentiator {
   // dx = dy W^T and dW = x^T dy, with dy cast once where the matmul is narrower.
   void back_matmul(OpId id, const Op& op) {
     const auto [tokens, n, k, groups] = std::get<Matmul>(op.shape);
-    const Ids parameters = of_role(op.reads, TensorRole::parameter);
-    const TensorId x = op.reads[0];
+    const TensorId x = op.reads[0], weight = op.reads[1];
+    const Ids trained = of_role(needed(op.reads), TensorRole::parameter);
     const Ids dy = cast(id, op, gradients(op.writes), n);
 
-    Op dgrad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
-    dgrad.shape = Matmul{tokens, k, n, groups};
-    dgrad.reads = join(dy, {parameters[0]});
-    const TensorId dx = add_gradient(x, gradient_format(op));
-    dgrad.writes = {dx};
-    push(std::move(dgrad));
-    contribute(x, dx, id);
-
+    if (needed_[x]) {
+      Op dgrad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
+      dgrad.shape = Matmul{tokens, k, n, groups};
+      dgrad.reads = join(dy, {weight});
+      dgrad.quantised = op.quantised;
+      const TensorId dx = add_gradient(x, format_[x]);
+      dgrad.writes = {dx};
+      push(std::move(dgrad));
+      contribute(x, dx, id);
+    }
+    if (trained.empty()) return;
     Op wgrad = gradient_op(id, op, ".wgrad", Pass::weight_gradient);
     wgrad.shape = Matmul{k, n, tokens, groups};
     wgrad.reads = join({x}, dy);
-    wgrad.writes = add_gradients(parameters, gradient_format(op));
+    for (const TensorId parameter : trained) {
+      wgrad.writes.push_back(add_gradient(parameter, format_[x]));
+    }
     push(std::move(wgrad));
   }
 
-  // dy in the format of the matmul.
+  // dy in the format of the matmul, where that is narrower than what the forward pass cast.
   Ids cast(OpId id, const Op& op, const Ids& dy, std::int64_t width) {
-    if (element_size(op.precision) >= element_size(layer_.tensors[dy[0]].dtype)) return dy;
+    if (element_size(op.precision) >= element_size(format_[op.reads[0]])) return dy;
     Op cast = gradient_op(id, op, ".dgrad.cast", Pass::data_gradient);
     cast.kind = OpKind::cast;
     cast.shape = Elementwise{std::get<Matmul>(op.shape).m, width, 1};
-    cast.parallel = op.parallel == Parallel::columns ? Parallel::features : Parallel::tokens;
+    cast.parallel = pointwise(layer_.tensors[dy[0]].split);
     cast.precision = layer_.tensors[dy[0]].dtype;
     cast.reads = dy;
     for (const TensorId tensor : dy) {
@@ -121,28 +151,45 @@ class Differentiator {
     return cast.writes;
   }
 
-  // The gradient of the output is that of every input: nothing to compute.
+  // The gradient of the output is that of every input as large: nothing to compute.
   void pass_on(OpId id, const Op& op) {
     const TensorId dy = of(op.writes[0]);
-    for (const TensorId x : of_role(op.reads, TensorRole::activation)) contribute(x, dy, id);
+    for (const TensorId x : of_role(needed(op.reads), TensorRole::activation)) {
+      const bool whole = layer_.tensors[x].elements == layer_.tensors[dy].elements;
+      contribute(x, whole ? dy : part(id, op, dy, x), id);
+    }
+  }
+
+  // Of what was written over some rows of the output.
+  TensorId part(OpId id, const Op& op, TensorId dy, TensorId x) {
+    Op grad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
+    const std::int64_t width = std::get<Elementwise>(op.shape).width;
+    grad.shape = Elementwise{layer_.tensors[x].elements / width, width, 0};
+    grad.reads = {dy};
+    grad.writes = {add_gradient(x, format_[x])};
+    const TensorId dx = grad.writes[0];
+    push(std::move(grad));
+    return dx;
   }
 
   void back_embedding(OpId id, const Op& op) {
-    Op wgrad = gradient_op(id, op, ".wgrad", Pass::weight_gradient);
-    wgrad.reads = {of(op.writes[0])};
-    wgrad.writes = add_gradients(of_role(op.reads, TensorRole::parameter), gradient_format(op));
-    push(std::move(wgrad));
+    const Ids trained = of_role(needed(op.reads), TensorRole::parameter);
+    if (!trained.empty()) {
+      Op wgrad = gradient_op(id, op, ".wgrad", Pass::weight_gradient);
+      wgrad.reads = {of(op.writes[0])};
+      wgrad.writes = add_gradients(trained);
+      push(std::move(wgrad));
+    }
     pass_on(id, op);
   }
 
   void back_other(OpId id, const Op& op) {
-    const Ids inputs = of_role(op.reads, TensorRole::activation);
-    const Ids parameters = of_role(op.reads, TensorRole::parameter);
+    const Ids inputs = of_role(needed(op.reads), TensorRole::activation);
+    const Ids trained = of_role(needed(op.reads), TensorRole::parameter);
     Op grad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
-    grad.reads = join(saved_by(op), gradients(op.writes));
-    if (!parameters.empty()) grad.reads = join(grad.reads, weights(op));
-    const Ids dx = add_gradients(inputs, gradient_format(op));
-    grad.writes = join(dx, add_gradients(parameters, gradient_format(op)));
+    grad.reads = join(join(saved_by(op), gradients(op.writes)), weights(op));
+    const Ids dx = add_gradients(inputs);
+    grad.writes = join(dx, add_gradients(trained));
     push(std::move(grad));
     for (std::size_t i = 0; i < inputs.size(); ++i) contribute(inputs[i], dx[i], id);
   }
@@ -177,6 +224,14 @@ class Differentiator {
     return gradient_[tensor];
   }
 
+  Ids needed(const Ids& tensors) const {
+    Ids found;
+    for (const TensorId tensor : tensors) {
+      if (needed_[tensor]) found.push_back(tensor);
+    }
+    return found;
+  }
+
   // Of the outputs that a later operator read; others (a mask, statistics) have none.
   Ids gradients(const Ids& outputs) const {
     Ids found;
@@ -196,12 +251,12 @@ class Differentiator {
     if (!gradient_[tensor]) return set(tensor, gradient, from);
     const OpId first = first_[tensor];
     const Tensor& joined = layer_.tensors[tensor];
-    const bool features = joined.split == Split::features;
+    const std::int64_t height = rows(layer_.ops[first], joined);
     Op sum = gradient_op(first, layer_.ops[first], "", Pass::data_gradient);
     sum.name = joined.name + ".dsum";
     sum.kind = OpKind::residual;
-    sum.shape = Elementwise{rows(sum.shape), joined.elements / rows(sum.shape), 1};
-    sum.parallel = features ? Parallel::features : Parallel::tokens;
+    sum.shape = Elementwise{height, joined.elements / height, 1};
+    sum.parallel = pointwise(joined.split);
     sum.precision = joined.dtype;
     sum.reads = {gradient_[tensor], gradient};
     sum.writes = {add_gradient(tensor, joined.dtype)};
@@ -231,15 +286,10 @@ class Differentiator {
     return layer_.tensors.push_back(std::move(gradient));
   }
 
-  Ids add_gradients(const Ids& tensors, Precision format) {
+  Ids add_gradients(const Ids& tensors) {
     Ids added;
-    for (const TensorId tensor : tensors) added.push_back(add_gradient(tensor, format));
+    for (const TensorId tensor : tensors) added.push_back(add_gradient(tensor, format_[tensor]));
     return added;
-  }
-
-  // Of what an operator's gradient writes: never that of a matmul's narrower operands.
-  Precision gradient_format(const Op& op) const {
-    return layer_.tensors[op.kind == OpKind::matmul ? op.writes[0] : op.reads[0]].dtype;
   }
 
   void push(Op op) { layer_.backward.push_back(layer_.ops.push_back(std::move(op))); }
@@ -260,13 +310,15 @@ class Differentiator {
   Layer& layer_;
   IdVector<TensorId, TensorId> gradient_;  // by forward tensor; none: not met yet
   IdVector<TensorId, OpId> first_;         // the reader that first gave it
+  IdVector<TensorId, char> needed_;        // whether something before or in it is trained
+  IdVector<TensorId, Precision> format_;   // of its gradient
 };
 
 }  // namespace
 
-void differentiate(Layer& layer) {
+void differentiate(Layer& layer, bool input_trained) {
   EXPECT(layer.backward.empty());
-  Differentiator(layer).run();
+  Differentiator(layer, input_trained).run();
 }
 
 }  // namespace orrery

@@ -10,14 +10,20 @@ namespace {
 
 double real(std::int64_t count) { return static_cast<double>(count); }
 
-// Of one of attention's two products, q k^T or p v.
-double product_flop(const Attention& shape) {
-  return 2 * real(shape.head_dim) * attended_pairs(shape) * real(shape.heads * shape.batch);
+// Of one of attention's two products, over vectors of `width`.
+double product_flop(const Attention& shape, std::int64_t width) {
+  return 2 * real(width) * attended_pairs(shape) * real(shape.heads * shape.batch);
+}
+
+double scores_flop(const Attention& shape) { return product_flop(shape, shape.head_dim); }
+
+double values_flop(const Attention& shape) {
+  return product_flop(shape, shape.value_dim ? shape.value_dim : shape.head_dim);
 }
 
 double attention_flop(OpKind kind, Pass pass, const Attention& shape) {
-  const bool fused = kind == OpKind::attention;
-  const double forward = product_flop(shape) * (fused ? 2 : 1);
+  const double forward = (kind == OpKind::attention_values ? 0 : scores_flop(shape)) +
+                         (kind == OpKind::attention_scores ? 0 : values_flop(shape));
   return pass == Pass::forward ? forward : 2 * forward;
 }
 
@@ -57,16 +63,33 @@ std::vector<TensorId> Layer::saved() const {
   return {found.begin(), found.end()};
 }
 
+Parallel pointwise(Split split) {
+  switch (split) {
+    case Split::features:
+      return Parallel::features;
+    case Split::routed:
+      return Parallel::routed;
+    case Split::routed_features:
+      return Parallel::expert_features;
+    case Split::none:
+    case Split::sequence:
+    case Split::experts:
+      return Parallel::tokens;
+  }
+  return Parallel::none;
+}
+
 double attended_pairs(const Attention& shape) {
-  const double queries = real(shape.queries), keys = real(shape.keys);
+  const double queries = real(shape.queries) / shape.documents;
+  const double keys = real(shape.keys) / shape.documents;
   const double window = shape.window > 0 ? std::min(real(shape.window), keys) : keys;
-  if (!shape.causal) return queries * window;
+  if (!shape.causal) return shape.documents * queries * window;
   // The integral of min(position, window) over the positions of the queries.
   const auto up_to = [window](double position) {
     const double ramp = std::min(position, window);
     return ramp * ramp / 2 + window * (position - ramp);
   };
-  return up_to(keys) - up_to(keys - queries);
+  return shape.documents * (up_to(keys) - up_to(keys - queries));
 }
 
 Flop model_flop_of(OpKind kind, Pass pass, const Shape& shape) {
@@ -82,7 +105,7 @@ Flop model_flop_of(OpKind kind, Pass pass, const Shape& shape) {
 Flop flop_of(OpKind kind, Pass pass, const Shape& shape) {
   const Flop model = model_flop_of(kind, pass, shape);
   const bool repeats_scores = kind == OpKind::attention && pass != Pass::forward;
-  return repeats_scores ? model * 1.25 : model;
+  return repeats_scores ? model + Flop(scores_flop(std::get<Attention>(shape))) : model;
 }
 
 Work work_of(const Layer& layer, OpId id) {

@@ -22,6 +22,7 @@ struct Layer {
   TensorId input, output;      // activations that enter and leave (none: token ids, the loss)
   // What passes between layers, by name: layers that take what others give name it alike.
   std::string takes = "hidden", gives = "hidden";
+  // None where nothing needs them: a layer with no output gradient has no backward pass.
   TensorId input_gradient, output_gradient;
 
   // Activations, written in the forward pass or the input, that a backward operator reads: they
@@ -49,16 +50,20 @@ struct OpGraph {
   std::int64_t depth() const;  // layers of the body
 };
 
+// How a pointwise operator on tensors that are split so is divided.
+Parallel pointwise(Split split);
+
 Work work_of(const Layer& layer, OpId op);
 
 // Pairs of query and key that one head of one sequence attends to. Causal: every query sees
 // itself by half and min(before it, window) in whole, so that queries = keys = L gives L^2 / 2, as
-// papers count it, and a window w gives L w - w^2 / 2.
+// papers count it, and a window w gives L w - w^2 / 2. Packed documents each count for themselves.
 double attended_pairs(const Attention&);
 
-// Matrix FLOPs of a shape, divided or not: 2 m n k; 2 d a pair, head and product. The gradient of
-// attention has two products for each one of the forward pass, and a fused kernel repeats q k^T:
-// 2.5 times its forward (Dao 2023, arXiv 2307.08691).
+// Matrix FLOPs of a shape, divided or not: 2 m n k, whatever the groups; 2 d a pair, head and
+// product, d being head_dim for q k^T and value_dim for p v. The gradient of attention has two
+// products for each one of the forward pass, and a fused kernel repeats q k^T: with equal d, 2.5
+// times its forward (Dao 2023, arXiv 2307.08691).
 Flop flop_of(OpKind, Pass, const Shape&);
 // The same without what a fused kernel repeats.
 Flop model_flop_of(OpKind, Pass, const Shape&);
