@@ -390,7 +390,7 @@ class Naive {
   struct Player {
     std::vector<Unrolled> instructions;
     std::size_t next = 0;
-    std::array<Clock, 5> streams{};
+    std::array<Clock, static_cast<std::size_t>(Stream::copy) + 1> streams{};
     std::vector<Clock> events;
     std::vector<Block> blocks;
     double bubble = 0;

@@ -22,11 +22,14 @@ class Local {
   bool spans_tokens(const Op& op, TensorId tensor, const Layer& layer) const;
 
   Kernel kernel(const Layer& layer, const Turn& turn) const;
+  // Weights that an operator reads and that are kept in 4 bits.
+  double matrix_elements(const Layer& layer, const Op& op) const;
 
   // Keys and values of one layer, all tokens, this rank's heads.
   Bytes keys_and_values(const Attention& shape, Precision dtype) const;
 
  private:
+  std::int64_t parts(const Tensor& tensor) const;
   Shape shape(const Op& op, double share) const;
   Bytes moved(const Layer& layer, const Op& op, TensorId tensor) const;
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "plan/lowering.h"
 
@@ -9,19 +11,23 @@ namespace orrery {
 namespace {
 
 std::string text_of(const Shape& shape) {
-  if (const auto* m = std::get_if<Matmul>(&shape)) return fmt::format("{} {} {}", m->m, m->n, m->k);
+  if (const auto* m = std::get_if<Matmul>(&shape)) {
+    return fmt::format("{} {} {} {}", m->m, m->n, m->k, m->groups);
+  }
   if (const auto* a = std::get_if<Attention>(&shape)) {
-    return fmt::format("{} {} {} {} {} {} {} {}", a->batch, a->heads, a->kv_heads, a->head_dim,
-                       a->queries, a->keys, a->causal, a->window);
+    return fmt::format("{} {} {} {} {} {} {} {} {} {}", a->batch, a->heads, a->kv_heads,
+                       a->head_dim, a->queries, a->keys, a->causal, a->window, a->value_dim,
+                       a->documents);
   }
   const auto& e = std::get<Elementwise>(shape);
   return fmt::format("{} {} {}", e.rows, e.width, e.flop_per_element);
 }
 
 std::string key_of(const Kernel& k) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", k.name, static_cast<int>(k.kind),
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", k.name, static_cast<int>(k.kind),
                      static_cast<int>(k.pass), text_of(k.shape), static_cast<int>(k.precision),
-                     k.read.value(), k.written.value(), k.flop.value(), k.recomputed);
+                     k.read.value(), k.written.value(), k.flop.value(), k.recomputed,
+                     k.dequantised);
 }
 
 }  // namespace
@@ -45,6 +51,15 @@ CommId Lowering::comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dty
   return found->second;
 }
 
+std::vector<std::vector<std::int64_t>> layer_split(const Strategy& s, std::int64_t layers) {
+  if (s.stage_layers.empty()) return layer_split(layers, s.pp, s.vpp);
+  std::vector<std::vector<std::int64_t>> split(s.pp, std::vector<std::int64_t>(s.vpp));
+  for (std::int64_t slot = 0; slot < s.pp * s.vpp; ++slot) {
+    split[slot % s.pp][slot / s.pp] = s.stage_layers[slot];
+  }
+  return split;
+}
+
 std::vector<std::vector<std::int64_t>> layer_split(std::int64_t layers, std::int64_t pp,
                                                    std::int64_t vpp) {
   const std::int64_t slots = pp * vpp;
@@ -61,19 +76,42 @@ std::vector<std::vector<std::int64_t>> layer_split(std::int64_t layers, std::int
   return split;
 }
 
+std::vector<Run> Lowering::body_of(std::int64_t stage, std::int64_t chunk) const {
+  std::int64_t first = 0;  // of the stack's layers
+  for (std::int64_t slot = 0; slot < chunk * strategy.pp + stage; ++slot) {
+    first += split[slot % strategy.pp][slot / strategy.pp];
+  }
+  std::int64_t left = split[stage][chunk];
+  std::vector<Run> found;
+  for (const Run& run : graph.body) {
+    const std::int64_t skipped = std::min(first, run.count);
+    const std::int64_t taken = std::min(left, run.count - skipped);
+    if (taken > 0) found.push_back({run.layer, taken});
+    first -= skipped;
+    left -= taken;
+  }
+  return found;
+}
+
+std::vector<Run> Lowering::layers_of(std::int64_t stage) const {
+  std::vector<Run> found;
+  const auto append = [&](const std::vector<Run>& runs) {
+    found.insert(found.end(), runs.begin(), runs.end());
+  };
+  if (stage == 0) append(graph.front);
+  for (std::int64_t chunk = 0; chunk < strategy.vpp; ++chunk) append(body_of(stage, chunk));
+  if (stage == strategy.pp - 1) append(graph.back);
+  return found;
+}
+
 Program lower(const OpGraph& graph, const Strategy& strategy, const Recipe& recipe) {
   EXPECT(graph.batch == strategy.micro_batch && graph.seq_len == strategy.seq_len);
   EXPECT(strategy.global_batch % (strategy.dp * strategy.micro_batch) == 0);
   EXPECT((strategy.dp * strategy.cp) % shard_ranks(strategy) == 0);
-  Lowering lowering = {graph,
-                       strategy,
-                       recipe,
-                       Local(strategy),
-                       layer_split(graph.depth(), strategy.pp, strategy.vpp),
-                       {},
-                       {},
-                       {},
-                       {}};
+  EXPECT((strategy.tp * strategy.cp * strategy.dp) % (strategy.ep * strategy.etp) == 0);
+  Lowering lowering = {
+      graph, strategy, recipe, Local(strategy), layer_split(strategy, graph.depth()), {},
+      {},    {},       {}};
   lowering.program.tokens = strategy.global_batch * strategy.seq_len;
   for (std::int64_t stage = 0; stage < strategy.pp; ++stage) {
     lowering.program.classes.push_back(lower_stage(lowering, stage));

@@ -52,5 +52,7 @@ Program lower(const OpGraph& graph, const Strategy& strategy, const Recipe& reci
 // not, embedding and head take the place of one each; else the first chunks hold one more.
 std::vector<std::vector<std::int64_t>> layer_split(std::int64_t layers, std::int64_t pp,
                                                    std::int64_t vpp);
+// The same as the strategy says, where it does.
+std::vector<std::vector<std::int64_t>> layer_split(const Strategy& strategy, std::int64_t layers);
 
 }  // namespace orrery

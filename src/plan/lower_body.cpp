@@ -30,6 +30,24 @@ void Body::on_data(CommId comm, BufferId buffer, BufferId source, Event after, E
   push({Collective{comm, buffer, source, layer_shift}, Stream::data, {id(after)}, id(signal)});
 }
 
+void Body::beside(CommId comm, BufferId buffer) {
+  mark_computed();
+  std::vector<EventId> wait = {id(Event::computed)};
+  for (const Event event : waits_) wait.push_back(id(event));
+  push({Collective{comm, buffer}, Stream::context, std::move(wait), id(Event::exchanged)});
+}
+
+void Body::copy(Copy copy) {
+  mark_computed();
+  wait_for(Event::computed);
+  push({copy, Stream::copy, take_waits(), id(Event::copied)});
+  wait_for(Event::copied);
+}
+
+void Body::fetch(Copy copy, Event after) {
+  push({copy, Stream::copy, {id(after)}, id(Event::copied)});
+}
+
 void Body::receive(Recv recv) {
   push({recv, Stream::pipeline, {}, id(Event::received)});
   wait_for(Event::received);

@@ -13,6 +13,14 @@ bool is_attention(const Op& op) {
 
 bool is_gradient(const Op& op) { return op.pass != Pass::forward; }
 
+// Copies of tokens on their way to the experts, or their gradients on the same way back.
+bool leaves_for_experts(const Op& op) {
+  return op.kind == (is_gradient(op) ? OpKind::combine : OpKind::dispatch);
+}
+bool returns_from_experts(const Op& op) {
+  return op.kind == (is_gradient(op) ? OpKind::dispatch : OpKind::combine);
+}
+
 // Writes one pass of one layer: its operators in order, each between the allocations and the
 // collectives that it needs and the releases that it allows.
 class PassWriter {
@@ -30,6 +38,7 @@ class PassWriter {
     find_last_uses();
     gather_weights();
     if (pass_.reduces_left) reduce_bucket(stage_, pass_.layer, body_, 1);
+    if (pass_.left.kind) reduce_bucket(stage_, pass_.left, body_);
     const std::size_t from = body_.size();
     for (const TensorId tensor : pass_.entering) {
       if (!last_use_.count(tensor)) release(tensor);
@@ -76,7 +85,9 @@ class PassWriter {
       if (lowering_.local.spans_tokens(op(), id, layer_)) sums.push_back(id);
     }
     const BufferId extra = begin_extra();
+    const BufferId travelling = begin_travel(compute);
     body_.compute(std::move(compute));
+    end_travel(travelling);
     for (const TensorId id : sums) sum_over_tensor_ranks(id);
     end_extra(extra);
     close_context();
@@ -85,12 +96,13 @@ class PassWriter {
 
   // --- operands --------------------------------------------------------------------------------
   BufferId buffer(TensorId id) {
-    if (id == layer_.input || id == layer_.output) return stage_.buffers.hidden();
-    if (id == layer_.input_gradient || id == layer_.output_gradient) {
-      return stage_.buffers.hidden_gradient();
-    }
+    StageBuffers& buffers = stage_.buffers;
+    if (id == layer_.input) return buffers.passing(layer_.takes, tensor(id));
+    if (id == layer_.output) return buffers.passing(layer_.gives, tensor(id));
+    if (id == layer_.input_gradient) return buffers.passing_gradient(layer_.takes, tensor(id));
+    if (id == layer_.output_gradient) return buffers.passing_gradient(layer_.gives, tensor(id));
     const auto kept = pass_.kept.find(id);
-    return stage_.buffers.of(pass_.layer, id, kept != pass_.kept.end() && kept->second == 1);
+    return buffers.of(pass_.layer, id, kept != pass_.kept.end() && kept->second == 1);
   }
 
   BufferId source(TensorId id) {
@@ -194,6 +206,63 @@ class PassWriter {
     body_.free(partial);
   }
 
+  // --- experts ---------------------------------------------------------------------------------
+  // A token's copies travel between all ranks of a group of experts; of those that divide one
+  // expert, each needs the copies of all. They lie permuted in a buffer of their own on the way.
+  bool travels() const { return strategy_.ep > 1 || strategy_.etp > 1; }
+
+  // The copies, hidden wide, that the experts take or give.
+  TensorId copies() const {
+    const std::vector<TensorId>& ids = leaves_for_experts(op()) ? op().writes : op().reads;
+    const auto found = std::find_if(ids.begin(), ids.end(),
+                                    [&](TensorId id) { return tensor(id).split == Split::routed; });
+    return found == ids.end() ? TensorId() : *found;
+  }
+
+  BufferId permuted(TensorId id) {
+    const Bytes own = lowering_.local.bytes(tensor(id)) / static_cast<double>(strategy_.etp);
+    return stage_.buffers.named(layer_.name + " copies (permuted)", MemoryTerm::workspace, own,
+                                tensor(id).dtype);
+  }
+
+  // Before the kernel: the buffer through which copies travel, or none.
+  BufferId begin_travel(Compute& compute) {
+    const TensorId id = travels() && (leaves_for_experts(op()) || returns_from_experts(op()))
+                            ? copies()
+                            : TensorId();
+    if (id.is_none()) return {};
+    const BufferId own = permuted(id);
+    body_.alloc(own);
+    const BufferId at_experts = buffer(id);
+    std::vector<BufferId>& operands = leaves_for_experts(op()) ? compute.writes : compute.reads;
+    std::replace(operands.begin(), operands.end(), at_experts, own);
+    if (returns_from_experts(op())) {
+      exchange(CollectiveOp::reduce_scatter, GroupKind::expert_tensor, id, at_experts, at_experts);
+      exchange(CollectiveOp::all_to_all, GroupKind::expert, id, own, at_experts);
+    }
+    return own;
+  }
+
+  void end_travel(BufferId own) {
+    if (!own) return;
+    if (leaves_for_experts(op())) {
+      const TensorId id = copies();
+      exchange(CollectiveOp::all_to_all, GroupKind::expert, id, buffer(id), own);
+      exchange(CollectiveOp::all_gather, GroupKind::expert_tensor, id, buffer(id), buffer(id));
+    }
+    body_.free(own);
+  }
+
+  void exchange(CollectiveOp collective, GroupKind group, TensorId id, BufferId to, BufferId from) {
+    if (group_of(group, strategy_).ranks == 1) return;
+    const bool whole = group == GroupKind::expert_tensor;
+    const Bytes size =
+        lowering_.local.bytes(tensor(id)) / (whole ? 1.0 : static_cast<double>(strategy_.etp));
+    body_.blocking(lowering_.comm(collective, group, size, tensor(id).dtype), to,
+                   to == from ? BufferId() : from);
+  }
+
+  // --- context parallelism ---------------------------------------------------------------------
   const Attention* attention_shape() const {
     return is_attention(op()) ? std::get_if<Attention>(&op().shape) : nullptr;
   }
@@ -210,25 +279,81 @@ class PassWriter {
                    buffer);
   }
 
-  // Keys and values of all context ranks, from the first operator of attention to the last.
+  // From the first operator of attention to the last.
   void open_context() {
     if (strategy_.cp == 1 || !attention_shape() || in_context_) return;
     in_context_ = true;
+    switch (strategy_.context_kind) {
+      case ContextKind::all_gather:
+        return gather_keys();
+      case ContextKind::ring:
+        return pass_keys_on();
+      case ContextKind::ulysses:
+        // Queries, keys and values to heads; in the backward pass the output's gradient too.
+        return exchange_heads(is_gradient(op()) ? 1 : 0, 1);
+    }
+  }
+
+  void close_context() {
+    if (!in_context_ || last_attention_[is_gradient(op())] != turn_) return;
+    in_context_ = false;
+    switch (strategy_.context_kind) {
+      case ContextKind::all_gather:
+        return scatter_key_gradients();
+      case ContextKind::ring:
+        body_.wait_for(Event::exchanged);
+        return body_.free(keys_and_values("(passed on)"));
+      case ContextKind::ulysses:
+        return exchange_heads(is_gradient(op()) ? 0 : 1, is_gradient(op()) ? 1 : 0);
+    }
+  }
+
+  // Keys and values of all context ranks.
+  void gather_keys() {
     const BufferId all = keys_and_values("(gathered)");
     body_.alloc(all);
     on_context(CollectiveOp::all_gather, all);
     if (is_gradient(op())) body_.alloc(keys_and_values("(gradient)"));
   }
 
-  void close_context() {
-    if (!in_context_ || last_attention_[is_gradient(op())] != turn_) return;
-    in_context_ = false;
+  void scatter_key_gradients() {
     if (is_gradient(op())) {
       const BufferId gradient = keys_and_values("(gradient)");
       on_context(CollectiveOp::reduce_scatter, gradient);
       body_.free(gradient);
     }
     body_.free(keys_and_values("(gathered)"));
+  }
+
+  // Around the ring, beside the attention over what has arrived: one rank's part is computed on
+  // while the next one's comes in, in the backward pass with its gradient.
+  void pass_keys_on() {
+    const Bytes all = lowering_.local.keys_and_values(*attention_shape(), op().precision);
+    const double twice = is_gradient(op()) ? 2 : 1;
+    const BufferId parts =
+        stage_.buffers.named(layer_.name + " keys and values (passed on)", MemoryTerm::workspace,
+                             all * (2 * twice / static_cast<double>(strategy_.cp)), op().precision);
+    body_.alloc(parts);
+    body_.beside(
+        lowering_.comm(CollectiveOp::all_gather, GroupKind::context, all * twice, op().precision),
+        parts);
+  }
+
+  // All-to-alls of `queries` tensors of the heads' width and `keys` pairs of keys and values.
+  void exchange_heads(int queries, int keys) {
+    const Attention& shape = *attention_shape();
+    const double tokens = static_cast<double>(shape.batch * shape.queries) /
+                          static_cast<double>(strategy_.cp * strategy_.tp);
+    const Bytes each = tokens * static_cast<double>(shape.head_dim) * element_size(op().precision);
+    const double heads = static_cast<double>((queries + keys) * shape.heads);
+    const double kv_heads = static_cast<double>(2 * keys * shape.kv_heads);
+    const Bytes size = each * (heads + kv_heads);
+    const BufferId moved = stage_.buffers.named(layer_.name + " heads (exchanged)",
+                                                MemoryTerm::workspace, size, op().precision);
+    body_.alloc(moved);
+    body_.blocking(
+        lowering_.comm(CollectiveOp::all_to_all, GroupKind::context, size, op().precision), moved);
+    body_.free(moved);
   }
 
   // --- the loss --------------------------------------------------------------------------------
@@ -273,9 +398,18 @@ class PassWriter {
   BufferId begin_extra() {
     const bool loss = op().kind == OpKind::cross_entropy && !is_gradient(op());
     if (loss && !lowering_.recipe.fused_cross_entropy) body_.alloc(loss_copy(op().reads[0]));
-    if (!writes_output_matrix()) return {};
-    body_.alloc(head_gradient());
-    return head_gradient();
+    BufferId extra;
+    if (writes_output_matrix()) extra = head_gradient();
+    if (op().quantised) extra = whole_matrix();
+    if (extra) body_.alloc(extra);
+    return extra;
+  }
+
+  // A matrix brought from 4 bits.
+  BufferId whole_matrix() {
+    const double elements = lowering_.local.matrix_elements(layer_, op());
+    return stage_.buffers.named(layer_.name + " " + op().name + " weights", MemoryTerm::workspace,
+                                elements * element_size(op().precision), op().precision);
   }
 
   void end_extra(BufferId extra) {
@@ -301,44 +435,47 @@ class PassWriter {
   // --- data parallelism ------------------------------------------------------------------------
   void gather_weights() {
     if (!pass_.gathers_weights) return;
-    const bool each_pass = stage_.data.gathers_each_pass();
-    const Event after = !lowering_.recipe.overlap_data ? Event::computed
-                        : each_pass                    ? Event::started
-                                                       : Event::updated;
     for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
+      const bool each_pass = state->data->gathers_each_pass();
+      if (!each_pass && !state->data->gathers_once()) continue;
       if (!each_pass && state->layer != pass_.layer) continue;  // gathered already
       if (each_pass) body_.alloc(state->gathered);
-      stage_.data.gather(lowering_, body_, state->parameters,
-                         state->gathered ? state->gathered : state->weights,
-                         state->gathered ? state->weights : BufferId(), after);
+      const Event after = !lowering_.recipe.overlap_data ? Event::computed
+                          : each_pass                    ? Event::started
+                                                         : Event::updated;
+      state->data->gather(lowering_, body_, state->gather,
+                          state->gathered ? state->gathered : state->weights,
+                          state->gathered ? state->weights : BufferId(), after);
     }
     body_.wait_for(Event::gathered);
   }
 
   void release_weights() {
-    const bool stays = !pass_.backward && !lowering_.recipe.reshard_after_forward;
-    if (!stage_.data.gathers_each_pass() || stays) return;
-    for (const LayerState* state : stage_.state.used_by(pass_.layer)) body_.free(state->gathered);
+    if (!pass_.backward && !lowering_.recipe.reshard_after_forward) return;
+    for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
+      if (state->data->gathers_each_pass()) body_.free(state->gathered);
+    }
   }
 
   void allocate_bucket() {
-    if (std::exchange(bucket_, true) || !stage_.data.reduces_each_backward()) return;
-    for (const LayerState* state : stage_.state.used_by(pass_.layer)) body_.alloc(state->bucket);
+    if (std::exchange(bucket_, true)) return;
+    for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
+      if (state->bucket) body_.alloc(state->bucket);
+    }
   }
 
   void reduce_gradients() {
-    if (pass_.leaves_reduction) return;
-    if (pass_.backward && stage_.data.reduces_each_backward()) {
-      reduce_bucket(stage_, pass_.layer, body_);
-    } else if (pass_.reduces_gradients) {
-      for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
-        if (state->layer != pass_.layer) continue;  // reduced once, after its own pass
-        stage_.data.reduce(lowering_, body_, state->parameters, state->gradients, {});
-      }
-    } else {
-      return;
+    if (!pass_.backward || pass_.leaves_reduction) return;
+    reduce_bucket(stage_, pass_.layer, body_);
+    bool reduced = bucket_ && stage_.data.reduces_each_backward();
+    for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
+      const bool once = pass_.reduces_gradients && state->data->reduces_once();
+      // A matrix that is shared is reduced once, after its own pass.
+      if (!once || !state->gradients || state->layer != pass_.layer) continue;
+      state->data->reduce(lowering_, body_, state->trained, state->gradients, {});
+      reduced = true;
     }
-    if (!lowering_.recipe.overlap_data) body_.wait_for(Event::gradients);
+    if (reduced && !lowering_.recipe.overlap_data) body_.wait_for(Event::gradients);
   }
 
   Stage& stage_;
@@ -367,10 +504,17 @@ void write_pass(Stage& stage, const LayerPass& pass, Body& body) {
 
 void reduce_bucket(Stage& stage, LayerId layer, Body& body, std::int64_t layer_shift) {
   for (const LayerState* state : stage.state.used_by(layer)) {
-    stage.data.reduce(stage.lowering, body, state->parameters, state->gradients, state->bucket,
-                      layer_shift);
+    if (!state->bucket) continue;
+    state->data->reduce(stage.lowering, body, state->trained, state->gradients, state->bucket,
+                        layer_shift);
     body.free(state->bucket);
   }
+}
+
+void reduce_bucket(Stage& stage, const LayerOf& layer, Body& body) {
+  Body inner = body.inner();
+  reduce_bucket(stage, layer.kind, inner);
+  body.loop({.count = 1, .body = {}, .over_layers = true, .first = layer.index}, std::move(inner));
 }
 
 }  // namespace orrery

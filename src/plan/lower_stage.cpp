@@ -15,16 +15,22 @@ BufferId StageBuffers::named(const std::string& name, MemoryTerm term, Bytes siz
   return found->second;
 }
 
+BufferId StageBuffers::passing(const std::string& name, const Tensor& x) {
+  return named(name, MemoryTerm::activations, lowering_.local.bytes(x), x.dtype);
+}
+
+BufferId StageBuffers::passing_gradient(const std::string& name, const Tensor& dx) {
+  return named(name + " gradient", MemoryTerm::workspace, lowering_.local.bytes(dx), dx.dtype);
+}
+
 BufferId StageBuffers::hidden() {
   const Layer& layer = lowering_.graph.layers[lowering_.graph.body.front().layer];
-  const Tensor& x = layer.tensors[layer.input];
-  return named("hidden", MemoryTerm::activations, lowering_.local.bytes(x), x.dtype);
+  return passing(layer.takes, layer.tensors[layer.input]);
 }
 
 BufferId StageBuffers::hidden_gradient() {
   const Layer& layer = lowering_.graph.layers[lowering_.graph.body.front().layer];
-  const Tensor& dx = layer.tensors[layer.input_gradient];
-  return named("hidden gradient", MemoryTerm::workspace, lowering_.local.bytes(dx), dx.dtype);
+  return passing_gradient(layer.takes, layer.tensors[layer.input_gradient]);
 }
 
 BufferId StageBuffers::of(LayerId layer_id, TensorId id, bool kept) {
@@ -51,8 +57,9 @@ std::int32_t channel(std::int64_t chunk, bool forward) {
 
 ClassId class_of(std::int64_t stage) { return ClassId(static_cast<std::uint32_t>(stage)); }
 
-// A run of equal layers of a chunk.
+// A run of equal layers of a chunk; `first` counts the stage's layers of that kind.
 struct Stretch {
+  LayerId layer;
   std::int64_t first, count;
   Recompute recompute;
 };
@@ -60,6 +67,7 @@ struct Stretch {
 // What the data stream does beside each layer of a backward stretch.
 struct Turns {
   bool leave_reduction = false, reduce_left = false;
+  LayerOf left = {};
 };
 
 class StageWriter {
@@ -100,12 +108,18 @@ class StageWriter {
   }
 
   void write_call(Step step, Body& body) {
-    if (step.forward ? !stage_.data.gathers_once() || !gathers_at_start()
-                     : !stage_.data.reduces_once() || !lowering_.recipe.overlap_data) {
+    if (step.forward ? !gathers_once() || !gathers_at_start()
+                     : !reduces_once() || !lowering_.recipe.overlap_data) {
       step.edge = false;  // like any other
     }
     body.call({block(step), step.forward ? Frame::open : Frame::close, step.chunk});
   }
+
+  bool gathers_once() const { return stage_.data.gathers_once() || stage_.experts.gathers_once(); }
+  bool gathers_each_pass() const {
+    return stage_.data.gathers_each_pass() || stage_.experts.gathers_each_pass();
+  }
+  bool reduces_once() const { return stage_.data.reduces_once() || stage_.experts.reduces_once(); }
 
   // Weights that the last step updated travel in the first forward pass, or else after the update.
   bool gathers_at_start() const {
@@ -113,27 +127,30 @@ class StageWriter {
   }
 
   void finish(Body& body) {
-    if (stage_.data.reduces_once() && !lowering_.recipe.overlap_data) {
-      for (const LayerState& state : stage_.state.all()) reduce_all(state, body);
+    if (!lowering_.recipe.overlap_data) {
+      for (const LayerState& state : stage_.state.all()) {
+        if (state.data->reduces_once() && state.gradients) reduce_all(state, body);
+      }
     }
     reduce_tied(body);
     body.wait_for(Event::gradients);
     update(body);
-    if (stage_.data.gathers_once() && !gathers_at_start()) {
-      for (const LayerState& state : stage_.state.all()) gather_all(state, body);
+    if (gathers_at_start()) return;
+    for (const LayerState& state : stage_.state.all()) {
+      if (state.data->gathers_once()) gather_all(state, body);
     }
   }
 
   void reduce_all(const LayerState& state, Body& body) {
     Body inner;
-    stage_.data.reduce(lowering_, inner, state.parameters, state.gradients, {});
+    state.data->reduce(lowering_, inner, state.trained, state.gradients, {});
     body.loop({.count = state.count, .body = {}, .over_layers = true, .order = Order::descending},
               std::move(inner));
   }
 
   void gather_all(const LayerState& state, Body& body) {
     Body inner;
-    stage_.data.gather(lowering_, inner, state.parameters, state.weights, {}, Event::updated);
+    state.data->gather(lowering_, inner, state.gather, state.weights, {}, Event::updated);
     body.loop({.count = state.count, .body = {}, .over_layers = true}, std::move(inner));
   }
 
@@ -144,6 +161,7 @@ class StageWriter {
     const LayerId layer = first ? graph_.embedding : graph_.head;
     const Layer& kind = graph_.layers[layer];
     const TensorId matrix = first ? embedding_table(kind) : output_matrix(kind);
+    if (kind.tensors[matrix].frozen) return;
     const double share =
         stage_.data.shards(Zero::optimizer) ? 1 / static_cast<double>(stage_.data.shard()) : 1.0;
     const double parameters = lowering_.local.elements(kind.tensors[matrix]) * share;
@@ -155,14 +173,18 @@ class StageWriter {
                  Event::gradients);
   }
 
-  // Adam reads the gradient and its own state, writes that state and the weight.
+  // Adam reads the gradient and its own state, writes that state and the weight. On the host it
+  // first gets the gradients, and gives back the weights unless these stay there too.
   void update(Body& body) {
     const Recipe& recipe = lowering_.recipe;
-    const std::int64_t shard = stage_.data.shards(Zero::optimizer) ? stage_.data.shard() : 1;
-    const std::int64_t parameters = (stage_.state.parameters() + shard - 1) / shard;
-    const double count = static_cast<double>(parameters);
-    body.update({parameters, Bytes(count * (recipe.optimizer_bytes + recipe.gradient_bytes)),
-                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes))});
+    const double count = stage_.state.updated();
+    const bool on_host = s_.offload == Offload::optimizer || s_.offload == Offload::parameters;
+    if (on_host) body.copy({Bytes(count * recipe.gradient_bytes), true});
+    body.update({std::llround(std::ceil(count)),
+                 Bytes(count * (recipe.optimizer_bytes + recipe.gradient_bytes)),
+                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes)), on_host});
+    if (s_.offload == Offload::optimizer)
+      body.fetch({Bytes(count * recipe.weight_bytes), false}, Event::updated);
   }
 
   // --- blocks ----------------------------------------------------------------------------------
@@ -183,13 +205,13 @@ class StageWriter {
 
   void write_forward(const Step& step, Body& body) {
     if (at_start(step.chunk)) {
-      write_layer(graph_.embedding, Recompute::none, step, body);
+      for (const Stretch& stretch : outside(graph_.front)) write_layers(stretch, step, {}, body);
     } else {
       receive(step, body);
     }
-    for (const Stretch& stretch : stretches(step.chunk)) write_stretch(stretch, step, body);
+    write_stack(step, body);
     if (at_end(step.chunk)) {
-      write_layer(graph_.head, Recompute::none, step, body);
+      for (const Stretch& stretch : outside(graph_.back)) write_layers(stretch, step, {}, body);
     } else {
       send(step, body);
     }
@@ -197,17 +219,23 @@ class StageWriter {
 
   void write_backward(const Step& step, Body& body) {
     if (at_end(step.chunk)) {
-      write_layer(graph_.head, Recompute::none, step, body);
+      write_reversed(outside(graph_.back), step, body);
     } else {
       receive(step, body);
     }
-    std::vector<Stretch> backwards = stretches(step.chunk);
-    std::reverse(backwards.begin(), backwards.end());
-    for (const Stretch& stretch : backwards) write_stretch(stretch, step, body);
+    write_stack(step, body);
     if (at_start(step.chunk)) {
-      write_layer(graph_.embedding, Recompute::none, step, body);
+      write_reversed(outside(graph_.front), step, body);
     } else {
       send(step, body);
+    }
+  }
+
+  void write_reversed(std::vector<Stretch> stretches, const Step& step, Body& body) {
+    std::reverse(stretches.begin(), stretches.end());
+    for (const Stretch& stretch : stretches) {
+      // A frozen tower and what only feeds it have no backward pass.
+      if (!graph_.layers[stretch.layer].backward.empty()) write_layers(stretch, step, {}, body);
     }
   }
 
@@ -257,8 +285,20 @@ class StageWriter {
   }
 
   // --- layers ----------------------------------------------------------------------------------
+  // What stands before or after the stack; towers recompute as the stack does.
+  std::vector<Stretch> outside(const std::vector<Run>& runs) const {
+    std::vector<Stretch> found;
+    std::map<LayerId, std::int64_t> before;
+    for (const Run& run : runs) {
+      const Recompute recompute = run.count > 1 ? s_.recompute : Recompute::none;
+      found.push_back({run.layer, before[run.layer], run.count, recompute});
+      before[run.layer] += run.count;
+    }
+    return found;
+  }
+
   // The layers of a chunk that recompute come first; a stage's are spread over its chunks.
-  std::vector<Stretch> stretches(std::int64_t chunk) const {
+  std::int64_t recomputed_layers(std::int64_t chunk) const {
     const std::vector<std::int64_t>& split = lowering_.split[stage_.stage];
     std::int64_t first = 0, total = 0;
     for (std::size_t i = 0; i < split.size(); ++i) {
@@ -266,40 +306,71 @@ class StageWriter {
       total += split[i];
     }
     const std::int64_t layers = split[chunk];
-    std::int64_t again = 0;
-    if (s_.recompute != Recompute::none && layers > 0) {
-      const double share = s_.recompute_share * static_cast<double>(total);
-      const auto all = static_cast<std::int64_t>(std::ceil(share - 1e-9));
-      again = all * (first + layers) / total - all * first / total;
+    if (s_.recompute == Recompute::none || layers == 0) return 0;
+    const double share = s_.recompute_share * static_cast<double>(total);
+    const auto all = static_cast<std::int64_t>(std::ceil(share - 1e-9));
+    return all * (first + layers) / total - all * first / total;
+  }
+
+  std::vector<Stretch> stretches(std::int64_t chunk) const {
+    std::map<LayerId, std::int64_t> before;  // this stage's layers of a kind so far
+    for (std::int64_t earlier = 0; earlier < chunk; ++earlier) {
+      for (const Run& run : lowering_.body_of(stage_.stage, earlier))
+        before[run.layer] += run.count;
     }
+    std::int64_t again = recomputed_layers(chunk);
     std::vector<Stretch> found;
-    if (again > 0) found.push_back({first, again, s_.recompute});
-    if (layers > again) found.push_back({first + again, layers - again, Recompute::none});
+    const auto add = [&](LayerId layer, std::int64_t count, Recompute recompute) {
+      if (count == 0) return;
+      found.push_back({layer, before[layer], count, recompute});
+      before[layer] += count;
+    };
+    for (const Run& run : lowering_.body_of(stage_.stage, chunk)) {
+      const std::int64_t recomputed = std::min(again, run.count);
+      add(run.layer, recomputed, s_.recompute);
+      add(run.layer, run.count - recomputed, Recompute::none);
+      again -= recomputed;
+    }
     return found;
   }
 
-  void write_stretch(const Stretch& stretch, const Step& step, Body& body) {
-    BufferId ahead;  // the weights of the next layer, gathered while this one computes
-    const bool gathers = step.forward ? gathers_in_forward(step) : gathers_in_backward();
-    if (stage_.data.gathers_each_pass() && gathers && lowering_.recipe.overlap_data &&
-        stretch.count > 1) {
-      const LayerState& state = *stage_.state.used_by(graph_.body.front().layer).front();
-      const Buffer& gathered = stage_.ranks.buffers[state.gathered];
-      ahead =
-          stage_.buffers.named("prefetched weights", gathered.term, gathered.size, gathered.dtype);
-      body.alloc(ahead);
-    }
+  void write_stack(const Step& step, Body& body) {
+    std::vector<Stretch> parts = stretches(step.chunk);
+    if (!step.forward) std::reverse(parts.begin(), parts.end());
+    const BufferId ahead = prefetched(parts, step);
+    if (ahead) body.alloc(ahead);
     if (ahead && !step.forward && stage_.data.reduces_each_backward()) {
-      write_backward_gathering_ahead(stretch, step, body);
+      write_backward_gathering_ahead(parts, step, body);
     } else {
-      write_layers(stretch, step, {}, body);
+      for (const Stretch& stretch : parts) write_layers(stretch, step, {}, body);
     }
     if (ahead) body.free(ahead);
   }
 
-  void write_layers(const Stretch& stretch, const Step& step, Turns turns, Body& body) {
+  // The weights of the next layer, gathered while this one computes: those of the largest kind.
+  BufferId prefetched(const std::vector<Stretch>& parts, const Step& step) {
+    const bool gathers = step.forward ? gathers_in_forward(step) : gathers_in_backward();
+    std::int64_t layers = 0;
+    Bytes size;
+    Precision dtype = Precision::bf16;
+    for (const Stretch& stretch : parts) {
+      layers += stretch.count;
+      Bytes all;
+      for (const LayerState* state : stage_.state.used_by(stretch.layer)) {
+        if (!state->gathered) continue;
+        all += stage_.ranks.buffers[state->gathered].size;
+        dtype = stage_.ranks.buffers[state->gathered].dtype;
+      }
+      size = std::max(size, all);
+    }
+    if (!gathers_each_pass() || !gathers || !lowering_.recipe.overlap_data || layers < 2) return {};
+    return stage_.buffers.named("prefetched weights", MemoryTerm::communication, size, dtype);
+  }
+
+  void write_layers(const Stretch& stretch, const Step& step, const Turns& turns, Body& body) {
+    if (stretch.count == 0) return;
     Body inner = body.inner();
-    write_layer(graph_.body.front().layer, stretch.recompute, step, inner, turns);
+    write_layer(stretch.layer, stretch.recompute, step, inner, turns);
     loop_over(stretch, step, std::move(inner), body);
   }
 
@@ -314,18 +385,22 @@ class StageWriter {
 
   // Each layer's gather goes out before the reduction of the layer above, as FSDP's backward
   // prefetch orders them, so that the next layer need not wait for both.
-  void write_backward_gathering_ahead(const Stretch& stretch, const Step& step, Body& body) {
-    const std::int64_t last = stretch.first + stretch.count - 1;
-    write_layers({last, 1, stretch.recompute}, step, {.leave_reduction = true}, body);
-    write_layers({stretch.first, stretch.count - 1, stretch.recompute}, step,
-                 {.leave_reduction = true, .reduce_left = true}, body);
-    Body left = body.inner();
-    reduce_bucket(stage_, graph_.body.front().layer, left);
-    loop_over({stretch.first, 1, stretch.recompute}, step, std::move(left), body);
+  void write_backward_gathering_ahead(const std::vector<Stretch>& parts, const Step& step,
+                                      Body& body) {
+    LayerOf left;
+    for (const Stretch& stretch : parts) {
+      const std::int64_t last = stretch.first + stretch.count - 1;
+      write_layers({stretch.layer, last, 1, stretch.recompute}, step,
+                   {.leave_reduction = true, .left = left}, body);
+      write_layers({stretch.layer, stretch.first, stretch.count - 1, stretch.recompute}, step,
+                   {.leave_reduction = true, .reduce_left = true}, body);
+      left = {stretch.layer, stretch.first};
+    }
+    reduce_bucket(stage_, left, body);
   }
 
   void write_layer(LayerId id, Recompute recompute, const Step& step, Body& body,
-                   Turns turns = {}) {
+                   const Turns& turns) {
     const Layer& layer = graph_.layers[id];
     const LayerPasses passes = passes_of(layer, recompute);
     const bool divides_input = recompute == Recompute::full && divides_checkpoints();
@@ -355,16 +430,15 @@ class StageWriter {
       pass.reduces_gradients = step.edge;
       pass.leaves_reduction = turns.leave_reduction;
       pass.reduces_left = turns.reduce_left;
+      pass.left = turns.left;
     }
     write_pass(stage_, pass, body);
   }
 
-  bool gathers_in_forward(const Step& step) const {
-    return stage_.data.gathers_each_pass() || step.edge;
-  }
+  bool gathers_in_forward(const Step& step) const { return gathers_each_pass() || step.edge; }
 
   bool gathers_in_backward() const {
-    return stage_.data.gathers_each_pass() && lowering_.recipe.reshard_after_forward;
+    return gathers_each_pass() && lowering_.recipe.reshard_after_forward;
   }
 
   // A checkpoint divided over the tensor ranks (Megatron's distribute-saved-activations).
@@ -404,10 +478,12 @@ RankClass lower_stage(Lowering& lowering, std::int64_t stage) {
                      .buffers = {},
                      .blocks = {},
                      .step = {}};
+  const DataParallel data(s, lowering.recipe, false), experts(s, lowering.recipe, true);
   Stage parts = {lowering,
-                 DataParallel(s, lowering.recipe),
+                 data,
+                 experts,
                  ranks,
-                 StageState(lowering, stage, ranks),
+                 StageState(lowering, stage, ranks, data, experts),
                  StageBuffers(lowering, ranks),
                  stage};
   StageWriter(parts).write();

@@ -65,11 +65,15 @@ TensorId gradient_of(const Layer& layer, TensorId parameter) {
 
 // --- data parallelism --------------------------------------------------------------------------
 
-DataParallel::DataParallel(const Strategy& strategy, const Recipe& recipe)
+DataParallel::DataParallel(const Strategy& strategy, const Recipe& recipe, bool experts)
     : strategy_(strategy),
       recipe_(recipe),
-      replicas_(strategy.dp * strategy.cp),
-      shard_(strategy.zero == Zero::none ? 1 : shard_ranks(strategy)) {}
+      shard_kind_(experts ? GroupKind::expert_shard : GroupKind::shard),
+      replica_kind_(experts ? GroupKind::expert_replica : GroupKind::replica),
+      replicas_(experts ? strategy.expert_replicas() : strategy.dp * strategy.cp),
+      shard_(strategy.zero == Zero::none ? 1
+             : experts                   ? expert_shard_ranks(strategy)
+                                         : shard_ranks(strategy)) {}
 
 bool DataParallel::holds_gathered() const {
   return shards(Zero::weights) && !recipe_.reshard_after_forward && strategy_.pp > 1;
@@ -86,36 +90,41 @@ void DataParallel::reduce(Lowering& lowering, Body& body, double parameters, Buf
   const Bytes size(parameters * recipe_.reduce_bytes);
   const Precision dtype = format_of(recipe_.reduce_bytes);
   if (shard_ > 1) {
-    const CommId scatter =
-        lowering.comm(CollectiveOp::reduce_scatter, GroupKind::shard, size, dtype);
+    const CommId scatter = lowering.comm(CollectiveOp::reduce_scatter, shard_kind_, size, dtype);
     body.on_data(scatter, buffer, source, Event::computed, Event::gradients, layer_shift);
   }
   if (replicas_ > shard_) {
+    const bool whole = shard_ == 1 && shard_kind_ == GroupKind::shard;
     const CommId sum =
-        lowering.comm(CollectiveOp::all_reduce, shard_ > 1 ? GroupKind::replica : GroupKind::data,
+        lowering.comm(CollectiveOp::all_reduce, whole ? GroupKind::data : replica_kind_,
                       size / static_cast<double>(shard_), dtype);
     body.on_data(sum, buffer, {}, Event::computed, Event::gradients, layer_shift);
   }
 }
 
-void DataParallel::gather(Lowering& lowering, Body& body, double parameters, BufferId buffer,
+void DataParallel::gather(Lowering& lowering, Body& body, Bytes size, BufferId buffer,
                           BufferId source, Event after) const {
-  const Bytes size(parameters * recipe_.gather_bytes);
-  const CommId comm = lowering.comm(CollectiveOp::all_gather, GroupKind::shard, size,
-                                    format_of(recipe_.gather_bytes));
+  if (strategy_.offload == Offload::parameters) {
+    body.fetch({size / static_cast<double>(shard_), false}, after);
+    after = Event::copied;
+  }
+  const CommId comm =
+      lowering.comm(CollectiveOp::all_gather, shard_kind_, size, format_of(recipe_.gather_bytes));
   body.on_data(comm, buffer, source, after, Event::gathered);
 }
 
 // --- what a stage holds ------------------------------------------------------------------------
 
-StageState::StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks)
-    : lowering_(lowering), ranks_(ranks), data_(lowering.strategy, lowering.recipe) {
-  const OpGraph& graph = lowering.graph;
-  std::int64_t layers = 0;
-  for (const std::int64_t chunk : lowering.split[stage]) layers += chunk;
-  if (stage == 0) add(graph.embedding, 1);
-  if (layers > 0) add(graph.body.front().layer, layers);
-  if (stage == lowering.strategy.pp - 1) add(graph.head, 1);
+StageState::StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks,
+                       const DataParallel& data, const DataParallel& experts)
+    : lowering_(lowering), ranks_(ranks), data_(data), experts_(experts) {
+  std::map<LayerId, std::int64_t> counts;
+  std::vector<LayerId> kinds;
+  for (const Run& run : lowering.layers_of(stage)) {
+    if (counts[run.layer] == 0) kinds.push_back(run.layer);
+    counts[run.layer] += run.count;
+  }
+  for (const LayerId kind : kinds) add(kind, counts[kind]);
 }
 
 bool StageState::shared_with_embedding(LayerId layer, TensorId parameter) const {
@@ -126,55 +135,98 @@ bool StageState::shared_with_embedding(LayerId layer, TensorId parameter) const 
 
 void StageState::add(LayerId id, std::int64_t count) {
   const Layer& layer = lowering_.graph.layers[id];
-  const Recipe& recipe = lowering_.recipe;
-  std::vector<TensorId> own;
+  std::vector<TensorId> dense, experts;
   for (const TensorId parameter : parameters_of(layer)) {
-    if (!shared_with_embedding(id, parameter)) own.push_back(parameter);
+    if (shared_with_embedding(id, parameter)) continue;
+    (layer.tensors[parameter].split == Split::experts ? experts : dense).push_back(parameter);
   }
-  LayerState state = {id, count, 0, {}, {}, {}, {}, {}};
-  for (const TensorId parameter : own) {
-    state.parameters += lowering_.local.elements(layer.tensors[parameter]);
+  if (!dense.empty()) add(id, count, data_, dense);
+  if (!experts.empty()) add(id, count, experts_, experts);
+}
+
+Bytes StageState::stored(const Tensor& parameter) const {
+  const Recipe& recipe = lowering_.recipe;
+  const double each = !parameter.frozen     ? recipe.weight_bytes
+                      : parameter.quantised ? recipe.quantised_bytes
+                                            : recipe.frozen_bytes;
+  return Bytes(lowering_.local.elements(parameter) * each);
+}
+
+// Offloading the weights offloads the optimizer too.
+MemoryTerm StageState::place_of(MemoryTerm term) const {
+  const Offload offload = lowering_.strategy.offload;
+  const bool optimizer = offload == Offload::optimizer || offload == Offload::parameters;
+  const bool weights = offload == Offload::parameters;
+  const bool away =
+      (optimizer && term == MemoryTerm::optimizer) || (weights && term == MemoryTerm::weights);
+  return away ? MemoryTerm::host : term;
+}
+
+void StageState::add(LayerId id, std::int64_t count, const DataParallel& data,
+                     const std::vector<TensorId>& parameters) {
+  const Layer& layer = lowering_.graph.layers[id];
+  const Recipe& recipe = lowering_.recipe;
+  LayerState state = {id, count, &data, 0, 0, {}, {}, {}, {}, {}, {}};
+  Bytes weights;
+  double copied = 0;  // weights of the layers' matrices, which fp8 keeps a copy of
+  for (const TensorId parameter : parameters) {
+    const Tensor& tensor = layer.tensors[parameter];
+    const double elements = lowering_.local.elements(tensor);
+    (tensor.frozen ? state.frozen : state.trained) += elements;
+    weights += stored(tensor);
+    state.gather += tensor.frozen ? stored(tensor) : Bytes(elements * recipe.gather_bytes);
+    if (element_size(tensor.dtype) < Bytes(2)) copied += elements;
   }
-  const auto buffer = [&](const char* what, MemoryTerm term, double bytes, bool sharded) {
-    const double ranks = sharded ? static_cast<double>(data_.shard()) : 1.0;
-    return ranks_.buffers.push_back({layer.name + " " + what,
-                                     term,
-                                     Bytes(state.parameters * bytes / ranks),
-                                     format_of(bytes),
-                                     {}});
+  const std::string name = layer.name + (&data == &experts_ ? " experts" : "");
+  const auto buffer = [&](const char* what, MemoryTerm term, Bytes size, double bytes,
+                          bool sharded) {
+    const double ranks = sharded ? static_cast<double>(data.shard()) : 1.0;
+    return ranks_.buffers.push_back(
+        {name + " " + what, place_of(term), size / ranks, format_of(bytes), {}});
   };
-  state.weights =
-      buffer("weights", MemoryTerm::weights, recipe.weight_bytes, data_.shards(Zero::weights));
-  state.gradients = buffer("gradients", MemoryTerm::gradients, recipe.gradient_bytes,
-                           data_.reduces_each_backward());
-  state.optimizer = buffer("optimizer", MemoryTerm::optimizer, recipe.optimizer_bytes,
-                           data_.shards(Zero::optimizer));
-  if (data_.shards(Zero::weights)) {
-    state.gathered =
-        buffer("gathered weights",
-               data_.holds_gathered() ? MemoryTerm::weights : MemoryTerm::communication,
-               recipe.gather_bytes, false);
+  const auto trained = [&](double bytes) { return Bytes(state.trained * bytes); };
+  weights += Bytes(copied * recipe.weight_copies);
+  state.weights = buffer("weights", MemoryTerm::weights, weights, recipe.weight_bytes,
+                         data.shards(Zero::weights));
+  if (state.trained > 0) {
+    state.gradients = buffer("gradients", MemoryTerm::gradients, trained(recipe.gradient_bytes),
+                             recipe.gradient_bytes, data.reduces_each_backward());
+    state.optimizer = buffer("optimizer", MemoryTerm::optimizer, trained(recipe.optimizer_bytes),
+                             recipe.optimizer_bytes, data.shards(Zero::optimizer));
   }
-  if (data_.reduces_each_backward()) {
-    state.bucket = buffer("gradient bucket", MemoryTerm::communication, recipe.reduce_bytes, false);
+  if (data.shards(Zero::weights)) {
+    state.gathered = buffer("gathered weights",
+                            data.holds_gathered() ? MemoryTerm::weights : MemoryTerm::communication,
+                            state.gather, recipe.gather_bytes, false);
   }
-  add_parts(state, own);
+  if (data.reduces_each_backward() && state.trained > 0) {
+    state.bucket = buffer("gradient bucket", MemoryTerm::communication,
+                          trained(recipe.reduce_bytes), recipe.reduce_bytes, false);
+  }
+  add_parts(state, parameters);
   states_.push_back(state);
 }
 
 void StageState::add_parts(LayerState& state, const std::vector<TensorId>& parameters) {
   const Layer& layer = lowering_.graph.layers[state.layer];
-  const auto parts = [&](BufferId whole, auto& map, auto key_of) {
+  const auto part = [&](BufferId whole, const Tensor& tensor, double share) {
     const Buffer all = ranks_.buffers[whole];
-    for (const TensorId parameter : parameters) {
-      const double share = lowering_.local.elements(layer.tensors[parameter]) / state.parameters;
-      map[{state.layer, key_of(parameter)}] = ranks_.buffers.push_back(
-          {layer.tensors[parameter].name, all.term, all.size * share, all.dtype, whole});
-    }
+    return ranks_.buffers.push_back({tensor.name, all.term, all.size * share, all.dtype, whole});
   };
-  parts(state.gathered ? state.gathered : state.weights, weights_, [](TensorId p) { return p; });
-  parts(state.bucket ? state.bucket : state.gradients, gradients_,
-        [&](TensorId p) { return gradient_of(layer, p); });
+  double all = 0;  // as they lie in memory
+  for (const TensorId id : parameters) all += stored(layer.tensors[id]).value();
+  const BufferId weights = state.gathered ? state.gathered : state.weights;
+  for (const TensorId id : parameters) {
+    const Tensor& tensor = layer.tensors[id];
+    weights_[{state.layer, id}] = part(weights, tensor, stored(tensor).value() / all);
+  }
+  const BufferId gradients = state.bucket ? state.bucket : state.gradients;
+  for (const TensorId id : parameters) {
+    const Tensor& tensor = layer.tensors[id];
+    if (tensor.frozen) continue;
+    gradients_[{state.layer, gradient_of(layer, id)}] =
+        part(gradients, tensor, lowering_.local.elements(tensor) / state.trained);
+  }
 }
 
 std::vector<const LayerState*> StageState::used_by(LayerId layer) const {
@@ -205,19 +257,21 @@ BufferId StageState::gradient(LayerId layer, TensorId gradient) const {
   return gradients_.at({embedding, gradient_of(table, embedding_table(table))});
 }
 
-std::int64_t StageState::parameters() const {
+double StageState::updated() const {
   double sum = 0;
-  for (const LayerState& state : states_)
-    sum += state.parameters * static_cast<double>(state.count);
-  return std::llround(sum);
+  for (const LayerState& state : states_) {
+    const std::int64_t shard = state.data->shards(Zero::optimizer) ? state.data->shard() : 1;
+    sum += state.trained * static_cast<double>(state.count) / static_cast<double>(shard);
+  }
+  return sum;
 }
 
 void StageState::allocate(Body& body) const {
   for (const LayerState& state : states_) {
     for (const BufferId buffer : {state.weights, state.gradients, state.optimizer}) {
-      body.alloc(buffer, state.count);
+      if (buffer) body.alloc(buffer, state.count);
     }
-    if (data_.holds_gathered()) body.alloc(state.gathered, state.count);
+    if (state.data->holds_gathered()) body.alloc(state.gathered, state.count);
   }
 }
 

@@ -33,6 +33,10 @@ struct Lowering {
   std::map<std::string, CommId> comms;
   std::map<std::tuple<const Layer*, OpId, bool, double>, KernelId> turns;  // found before
 
+  // Layers of a chunk in order of execution, the stack's alone.
+  std::vector<Run> body_of(std::int64_t stage, std::int64_t chunk) const;
+  // All layers of a stage, in order of execution.
+  std::vector<Run> layers_of(std::int64_t stage) const;
   KernelId kernel(const Layer& layer, const Turn& turn);
   CommId comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype);
 };
@@ -45,6 +49,8 @@ enum class Event {
   gathered,   // weights
   received,   // an activation or its gradient
   gradients,  // reduced over the data ranks
+  exchanged,  // keys and values of another context rank
+  copied,     // to or from the host
   updated,
   count,
 };
@@ -58,6 +64,12 @@ class Body {
   void compute(Compute compute);
   // A collective between the kernel before it and the one after it.
   void blocking(CommId comm, BufferId buffer, BufferId source = {});
+  // A collective beside the next kernel; what follows that one waits for it.
+  void beside(CommId comm, BufferId buffer);
+  // To or from the host; what follows waits for it.
+  void copy(Copy copy);
+  // From the host, after `after`; nothing waits but what is told to.
+  void fetch(Copy copy, Event after);
   // A collective on the data stream that starts after `after`.
   void on_data(CommId comm, BufferId buffer, BufferId source, Event after, Event signal,
                std::int64_t layer_shift = 0);
@@ -88,22 +100,16 @@ class Body {
   std::set<Event> waits_;  // of the next kernel or collective
 };
 
-// What a stage holds of one kind of layer for the whole step, sizes of one layer.
-struct LayerState {
-  LayerId layer;
-  std::int64_t count;  // layers
-  double parameters;   // of this rank, before ZeRO
-  BufferId weights, gradients, optimizer;
-  BufferId gathered;  // ZeRO-3: weights of all shard ranks, for one pass or for the whole step
-  BufferId bucket;    // ZeRO-2 and 3: gradients before they are scattered
-};
-
-// How gradients and weights travel between data ranks, and when.
+// How gradients and weights travel between the replicas of a weight, and when. Experts have
+// replicas of their own: fewer, since their weights are spread over more ranks.
 class DataParallel {
  public:
-  DataParallel(const Strategy& strategy, const Recipe& recipe);
+  DataParallel(const Strategy& strategy, const Recipe& recipe, bool experts);
 
-  bool shards(Zero what) const { return strategy_.zero >= what && shard_ > 1; }
+  bool shards(Zero what) const {
+    const bool fetched = what == Zero::weights && strategy_.offload == Offload::parameters;
+    return strategy_.zero >= what && (shard_ > 1 || fetched);
+  }
   // ZeRO-3 with a pipeline and without resharding keeps what it gathered for the whole step.
   bool holds_gathered() const;
   bool gathers_each_pass() const { return shards(Zero::weights) && !holds_gathered(); }
@@ -115,37 +121,56 @@ class DataParallel {
   // From `source` (or in place) to `buffer`; several collectives where shards have replicas.
   void reduce(Lowering&, Body&, double parameters, BufferId buffer, BufferId source,
               std::int64_t layer_shift = 0) const;
-  void gather(Lowering&, Body&, double parameters, BufferId buffer, BufferId source,
-              Event after) const;
+  void gather(Lowering&, Body&, Bytes size, BufferId buffer, BufferId source, Event after) const;
 
  private:
   const Strategy& strategy_;
   const Recipe& recipe_;
+  GroupKind shard_kind_, replica_kind_;
   std::int64_t replicas_, shard_;
+};
+
+// What a stage holds of one kind of layer for the whole step, sizes of one layer: of its experts,
+// or of all else. Buffers are none where there is nothing to hold.
+struct LayerState {
+  LayerId layer;
+  std::int64_t count;        // layers
+  const DataParallel* data;  // of its weights
+  double trained, frozen;    // parameters of this rank, before ZeRO
+  Bytes gather;              // of its weights, as they travel
+  BufferId weights, gradients, optimizer;
+  BufferId gathered;  // ZeRO-3: weights of all shard ranks, for one pass or for the whole step
+  BufferId bucket;    // ZeRO-2 and 3: gradients before they are scattered
 };
 
 class StageState {
  public:
   // Declares the buffers of `stage`.
-  StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks);
+  StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks, const DataParallel& data,
+             const DataParallel& experts);
 
-  // The kinds whose parameters a layer uses: its own, and the embedding's where the head shares it.
+  // What a layer uses: its own, and the embedding's where the head shares its matrix.
   std::vector<const LayerState*> used_by(LayerId layer) const;
   BufferId weight(LayerId layer, TensorId parameter) const;
   BufferId gradient(LayerId layer, TensorId parameter_gradient) const;
   const std::vector<LayerState>& all() const { return states_; }
-  std::int64_t parameters() const;  // of this rank, before ZeRO
+  double updated() const;  // parameters that this rank's optimizer updates
 
   void allocate(Body& body) const;
 
  private:
   void add(LayerId layer, std::int64_t count);
+  void add(LayerId layer, std::int64_t count, const DataParallel& data,
+           const std::vector<TensorId>& parameters);
   void add_parts(LayerState& state, const std::vector<TensorId>& parameters);
+  Bytes stored(const Tensor& parameter) const;
+  MemoryTerm place_of(MemoryTerm term) const;
   bool shared_with_embedding(LayerId layer, TensorId parameter) const;
 
   Lowering& lowering_;
   RankClass& ranks_;
-  DataParallel data_;
+  const DataParallel& data_;
+  const DataParallel& experts_;
   std::vector<LayerState> states_;
   std::map<std::pair<LayerId, TensorId>, BufferId> weights_, gradients_;
 };
@@ -160,7 +185,10 @@ class StageBuffers {
  public:
   StageBuffers(Lowering& lowering, RankClass& ranks) : lowering_(lowering), ranks_(ranks) {}
 
-  // The activation that passes from layer to layer, and its gradient.
+  // What passes from layer to layer under a name, and its gradient.
+  BufferId passing(const std::string& name, const Tensor& tensor);
+  BufferId passing_gradient(const std::string& name, const Tensor& tensor);
+  // That of the stack.
   BufferId hidden();
   BufferId hidden_gradient();
   BufferId of(LayerId layer, TensorId tensor, bool kept);
@@ -171,6 +199,12 @@ class StageBuffers {
   RankClass& ranks_;
   std::map<std::tuple<LayerId, TensorId, MemoryTerm>, BufferId> tensors_;
   std::map<std::pair<std::string, MemoryTerm>, BufferId> named_;
+};
+
+// One of a stage's layers of a kind.
+struct LayerOf {
+  LayerId kind;
+  std::int64_t index = 0;
 };
 
 // One pass over one layer.
@@ -186,11 +220,12 @@ struct LayerPass {
   // reduction is left to the next pass, which gathers first.
   bool leaves_reduction = false;
   bool reduces_left = false;  // that of the same kind of layer, one turn of the loop ago
+  LayerOf left = {};          // that of another kind, or of none
 };
 
 struct Stage {
   Lowering& lowering;
-  DataParallel data;
+  DataParallel data, experts;
   RankClass& ranks;
   StageState state;
   StageBuffers buffers;
@@ -200,6 +235,8 @@ struct Stage {
 void write_pass(Stage& stage, const LayerPass& pass, Body& body);
 // Reduces the gradients of the last pass over `layer` out of its bucket.
 void reduce_bucket(Stage& stage, LayerId layer, Body& body, std::int64_t layer_shift = 0);
+// The same of one layer, outside of the loop over its kind.
+void reduce_bucket(Stage& stage, const LayerOf& layer, Body& body);
 RankClass lower_stage(Lowering& lowering, std::int64_t stage);
 
 }  // namespace orrery

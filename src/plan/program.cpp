@@ -103,6 +103,8 @@ std::string_view name_of(MemoryTerm term) {
       return "communication";
     case MemoryTerm::framework:
       return "framework";
+    case MemoryTerm::host:
+      return "host";
   }
   return "";
 }
@@ -133,6 +135,8 @@ std::string_view name_of(Stream stream) {
       return "data";
     case Stream::pipeline:
       return "pipeline";
+    case Stream::context:
+      return "context";
     case Stream::copy:
       return "copy";
   }

@@ -44,7 +44,7 @@ using EventId = Id<EventTag>;
 using ClassId = Id<ClassTag>;
 using CommId = Id<CommTag>;
 
-enum class Stream { compute, tensor, data, pipeline, copy };
+enum class Stream { compute, tensor, data, pipeline, context, copy };
 std::string_view name_of(Stream);
 
 // What a buffer is for: the terms of a memory answer.
@@ -57,6 +57,7 @@ enum class MemoryTerm {
   logits,         // of the loss, saved or not
   communication,  // gathered weights, reduce buckets
   framework,      // context, allocator
+  host,           // in the node's memory or on its drives, not the GPU's (offload)
 };
 std::string_view name_of(MemoryTerm);
 
@@ -82,6 +83,7 @@ struct Kernel {
   Flop flop;            // local, what the kernel does
   Flop model_flop;      // local, what the model needs: nothing repeated or recomputed
   bool recomputed = false;
+  double dequantised = 0;  // weights brought from 4 bits first
 };
 
 enum class CollectiveOp { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
@@ -128,6 +130,7 @@ struct Copy {
 struct Update {
   std::int64_t parameters;
   Bytes read, written;
+  bool on_host = false;  // by the node's cores, on a state in their memory
 };
 struct Alloc {
   BufferId buffer;

@@ -1,6 +1,7 @@
 #include "plan/ranks.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/error.h"
 
@@ -22,6 +23,11 @@ std::int64_t Group::nodes(std::int64_t gpus_per_node) const {
 
 std::int64_t shard_ranks(const Strategy& strategy) {
   return strategy.shard_ranks > 0 ? strategy.shard_ranks : strategy.dp * strategy.cp;
+}
+
+std::int64_t expert_shard_ranks(const Strategy& strategy) {
+  const std::int64_t shard = shard_ranks(strategy) * strategy.tp / (strategy.ep * strategy.etp);
+  return std::gcd(std::max<std::int64_t>(shard, 1), strategy.expert_replicas());
 }
 
 Group group_of(GroupKind kind, const Strategy& s) {
@@ -47,9 +53,9 @@ Group group_of(GroupKind kind, const Strategy& s) {
     case GroupKind::expert_tensor:
       return {s.etp, 1};
     case GroupKind::expert_shard:
-      return {s.expert_replicas(), s.ep * s.etp};
+      return {expert_shard_ranks(s), s.ep * s.etp};
     case GroupKind::expert_replica:
-      return {1, s.ep * s.etp * s.expert_replicas()};
+      return {s.expert_replicas() / expert_shard_ranks(s), s.ep * s.etp * expert_shard_ranks(s)};
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // Where ranks sit: tensor-parallel ranks innermost, then context, data, pipeline (Megatron's
-// order).
+// order). The ranks of a stage are counted a second time for the experts: those that divide one
+// innermost, then those that exchange tokens, then the copies.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +38,7 @@ std::string_view name_of(GroupKind);
 
 // Ranks that one copy of ZeRO's shards spans: the strategy's, or all of data x context.
 std::int64_t shard_ranks(const Strategy&);
+// The same of the experts' weights: as many of their replicas as the strategy's shard holds.
+std::int64_t expert_shard_ranks(const Strategy&);
 
 }  // namespace orrery
