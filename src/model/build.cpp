@@ -99,15 +99,16 @@ void expect_valid(const Architecture& a, const LayerKind& kind) {
   if (kind.mixer == Mixer::attention) {
     EXPECT(a.head_dim > 0 && a.kv_heads > 0 && a.heads % a.kv_heads == 0);
   }
-  EXPECT(kind.mixer != Mixer::none || kind.ffn > 0 || kind.experts);
+  const bool feeds_forward = kind.ffn > 0 || kind.experts, mixes = kind.mixer != Mixer::none;
+  EXPECT(mixes || feeds_forward);
+  EXPECT(a.norms_per_layer > 1 || a.parallel_block || !(mixes && feeds_forward));
   EXPECT(!kind.experts || (a.experts.count > 1 && a.experts.top_k > 0 && a.experts.width > 0));
 }
 
 void expect_valid(const Architecture& a, const GraphOptions& options) {
   EXPECT(options.micro_batch > 0 && options.seq_len > 0);
   EXPECT(a.layers > 0 && a.hidden > 0 && a.vocab > 0);
-  const int norms = a.norms_per_layer;
-  EXPECT(norms == 2 || norms == 4 || (norms == 1 && a.parallel_block));
+  EXPECT(a.norms_per_layer == 1 || a.norms_per_layer == 2 || a.norms_per_layer == 4);
   EXPECT(options.padded_vocab == 0 || options.padded_vocab >= a.vocab);
   EXPECT(unlowered(a).empty());
 }

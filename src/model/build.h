@@ -21,8 +21,8 @@
 //                            combine [fc1.shared activation.shared fc2.shared
 //                            [gate.shared gated.shared] sum.shared]
 //
-//   TOWER stem, TOWER layer, TOWER projector: pixels patches [positions] [norm]; as a decoder;
-//   projection1 [projection2.activation projection2 ..]. They pass "TOWER hidden" and give the
+//   TOWER stem, TOWER layer, [TOWER norm], TOWER projector: pixels patches [positions] [norm]; as a
+//   decoder; norm; projection1 [projection2.activation projection2 ..]. They pass "TOWER hidden" and give the
 //   embedding "TOWER features", which take the place of as many tokens.
 //
 // qkv writes q [tokens, heads d], k and v [tokens, kv_heads d]; fc1 of a gated activation writes

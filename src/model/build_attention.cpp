@@ -93,9 +93,10 @@ std::int64_t value_width(const Attention& shape) {
   return shape.heads * (shape.value_dim ? shape.value_dim : shape.head_dim);
 }
 
-// One number a head that the softmax's sum starts with.
-std::vector<TensorId> with_sinks(LayerWriter& w, std::vector<TensorId> reads) {
-  if (!w.architecture().attention_sinks) return reads;
+// One number a head that the softmax's sum starts with; latent attention has none.
+std::vector<TensorId> with_sinks(LayerWriter& w, const Attention& shape,
+                                 std::vector<TensorId> reads) {
+  if (!w.architecture().attention_sinks || shape.value_dim > 0) return reads;
   reads.push_back(
       w.parameter("sinks.weight", w.architecture().heads, w.options().compute, Split::features));
   return reads;
@@ -105,7 +106,7 @@ TensorId fused_attention(LayerWriter& w, const Attention& shape, const Heads& in
   const TensorId o = w.activation("attention", value_width(shape), Split::features);
   const TensorId statistics =
       w.activation("attention.statistics", shape.heads, Split::features, Precision::fp32);
-  attention_op(w, "attention", OpKind::attention, shape, with_sinks(w, {in.q, in.k, in.v}),
+  attention_op(w, "attention", OpKind::attention, shape, with_sinks(w, shape, {in.q, in.k, in.v}),
                {o, statistics});
   return o;
 }
@@ -120,7 +121,7 @@ TensorId unfused_attention(LayerWriter& w, const Attention& shape, const Heads& 
   attention_op(w, "scores", OpKind::attention_scores, every_pair, {in.q, in.k}, {scores});
   const TensorId weights = w.activation("softmax", width, Split::features);
   w.elementwise("softmax", OpKind::softmax, width, kSoftmaxFlop, Parallel::features,
-                with_sinks(w, {scores}), {weights});
+                with_sinks(w, shape, {scores}), {weights});
   const TensorId kept = w.dropout("softmax_dropout", weights, width, Split::features);
   const TensorId o = w.activation("values", value_width(shape), Split::features);
   attention_op(w, "values", OpKind::attention_values, every_pair, {kept, in.v}, {o});

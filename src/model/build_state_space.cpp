@@ -3,8 +3,8 @@
 namespace orrery {
 namespace {
 
-// Operations for each channel and number of its state: VMamba's count (arXiv 2401.10166, code).
-constexpr double kScanFlop = 9;
+// Operations for each channel and number of its state: Megatron-LM's mamba_layer_flops.
+constexpr double kScanFlop = 7;
 
 using Outputs = std::vector<LayerWriter::Output>;
 

@@ -36,10 +36,19 @@ std::int64_t parameter_elements(const Layer& layer) {
 }
 
 std::int64_t parameter_elements(const OpGraph& graph, const Architecture& a) {
-  const std::int64_t shared = graph.tied_embeddings ? a.vocab * a.hidden : 0;
-  return parameter_elements(graph.layers[graph.embedding]) +
-         graph.depth() * parameter_elements(graph.layers[graph.body.front().layer]) +
-         parameter_elements(graph.layers[graph.head]) - shared;
+  std::int64_t sum = graph.tied_embeddings ? -a.vocab * a.hidden : 0;
+  for (const std::vector<Run>& runs : {graph.front, graph.body, graph.back}) {
+    for (const Run& run : runs) sum += run.count * parameter_elements(graph.layers[run.layer]);
+  }
+  return sum;
+}
+
+// Weights that a description counts without saying where they act.
+std::int64_t counted_only(const Architecture& a) {
+  std::int64_t sum = 0;
+  for (const auto& [what, weights] : a.extra) sum += weights;
+  for (const Tower& tower : a.towers) sum += counted_only(tower.stack);
+  return sum;
 }
 
 TEST(TrainingGraph, ListsTheOperatorsOfALlamaLayer) {
@@ -104,10 +113,16 @@ TEST(TrainingGraph, DividesTheBiasOfColumnsOnly) {
 TEST(TrainingGraph, HoldsEveryParameterOnce) {
   std::mt19937 random(1);
   std::vector<Architecture> architectures = one_of_each();
+  for (const Architecture& a :
+       {mixtral_8x7b(), qwen3_30b_a3b(), qwen1_5_moe(), gpt_oss_20b(), llama_4_scout(),
+        deepseek_v2_lite(), deepseek_v3(), mamba_2_8b(), mamba2_2_7b(), llava_1_5_7b()}) {
+    architectures.push_back(a);
+  }
   for (int i = 0; i < 200; ++i) architectures.push_back(any_architecture(random));
+  for (int i = 0; i < 200; ++i) architectures.push_back(any_mixed_architecture(random));
   for (const Architecture& a : architectures) {
     const OpGraph graph = training_graph(a, {.micro_batch = 1, .seq_len = 32});
-    EXPECT_EQ(parameter_elements(graph, a), parameters(a).total()) << a.name;
+    EXPECT_EQ(parameter_elements(graph, a) + counted_only(a), parameters(a).total()) << a.name;
   }
 }
 

@@ -41,7 +41,14 @@ Layer stem(const Tower& tower, const GraphOptions& options) {
   return layer;
 }
 
-// The stack's last norm and the matrices that bring its output to the main stack.
+Layer last_norm(const Tower& tower, const GraphOptions& options, bool input_trained) {
+  LayerWriter w(tower.name + " norm", tower.stack, options, body_weights(options));
+  Layer layer = w.finish(w.norm("norm", w.input()), input_trained);
+  layer.takes = layer.gives = tower.name + " hidden";
+  return layer;
+}
+
+// The matrices that bring the stack's output to the main stack; several tokens may enter as one.
 Layer projector(const Tower& tower, const GraphOptions& options, bool frozen, bool input_trained) {
   const Architecture& a = tower.stack;
   GraphOptions own = options;
@@ -87,6 +94,9 @@ void append_tower(OpGraph& graph, const Tower& tower, const GraphOptions& option
                        .prefix = tower.name + " ",
                        .input_trained = trained};
   for (const Run& run : body_runs(graph, tower.stack, own, place)) graph.front.push_back(run);
+  if (tower.stack.final_norm) {
+    graph.front.push_back({graph.layers.push_back(last_norm(tower, own, trained)), 1});
+  }
   graph.front.push_back(
       {graph.layers.push_back(projector(tower, own, options.frozen_projector, trained)), 1});
 }

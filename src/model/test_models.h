@@ -316,4 +316,61 @@ inline Architecture any_architecture(std::mt19937& random) {
   return a;
 }
 
+// Any stack that mixes kinds of layer, some with a tower; small, the same for the same `random`.
+inline Architecture any_mixed_architecture(std::mt19937& random) {
+  const auto below = [&random](std::int64_t n) { return draw(random, n); };
+  const auto coin = [&] { return below(2) == 1; };
+  Architecture a = any_architecture(random);
+  a.parallel_block = false;
+  a.norms_per_layer = coin() ? 2 : 4;
+  a.attention_sinks = coin();
+  a.latent = {.q_rank = coin() ? 16 : 0,
+              .kv_rank = 8 + below(8),
+              .nope_dim = 4 + below(8),
+              .rope_dim = 2 + below(4),
+              .value_dim = 4 + below(16)};
+  a.experts = {.count = 2 + below(8),
+               .top_k = 1 + below(2),
+               .width = 8 + below(32),
+               .shared_width = coin() ? 8 + below(32) : 0,
+               .shared_gate = false,
+               .router_bias = coin(),
+               .correction_bias = coin(),
+               .bias = coin()};
+  a.experts.shared_gate = a.experts.shared_width > 0 && coin();
+  a.state_space = {.inner = 2 * a.hidden,
+                   .state = 4 + below(8),
+                   .conv = 4,
+                   .dt_rank = 4,
+                   .heads = 4,
+                   .groups = 1,
+                   .bias = coin(),
+                   .conv_bias = coin()};
+  a.layers = 0;
+  for (int i = 0; i < 4; ++i) {
+    LayerKind kind = {.name = "kind" + std::to_string(i),
+                      .mixer = static_cast<Mixer>(below(5)),
+                      .window = coin() ? 1 + below(40) : 0,
+                      .chunked = coin(),
+                      .rotary = coin(),
+                      .ffn = coin() ? a.ffn : 0,
+                      .experts = coin()};
+    if (kind.mixer == Mixer::none && !kind.experts) kind.ffn = a.ffn;
+    a.runs.push_back({kind, 1 + below(3)});
+    a.layers += a.runs.back().count;
+  }
+  if (coin()) a.runs.push_back(a.runs.front()), a.layers += a.runs.front().count;
+  if (coin()) return a;
+  Architecture stack = any_architecture(random);
+  stack.causal = stack.has_head = stack.head_bias = false;
+  stack.vocab = 0;
+  a.towers = {{.name = "vision",
+               .stack = stack,
+               .patch = 12,
+               .tokens = 9,
+               .tokens_out = 8,
+               .projector = {{stack.hidden, a.hidden, coin()}, {a.hidden, a.hidden, coin()}}}};
+  return a;
+}
+
 }  // namespace orrery
