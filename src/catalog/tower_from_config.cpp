@@ -160,9 +160,34 @@ Tower idefics3(ConfigValues& config, const Architecture& text) {
   return tower;
 }
 
+// Pixel shuffle, a norm and a feed-forward gated by silu.
+Tower aya_vision(ConfigValues& config, const Architecture& text) {
+  Tower tower = vision_of(config, "siglip_vision_model");
+  const std::int64_t factor = config.small({"downsample_factor"}, 2);
+  merge_tokens(tower, config, "downsample_factor", factor);
+  const std::int64_t in = tower.stack.hidden * factor * factor;
+  const std::int64_t inner = config.width({"alignment_intermediate_size"}, text.hidden);
+  add_weights(tower, "projector norm", 2 * in);
+  tower.projector = {{in, inner, true}, {inner / 2, text.hidden, true}};
+  return tower;
+}
+
+Tower mllama(ConfigValues& config, const Architecture& text) {
+  ConfigValues values = config.nested("vision_config", "mllama_vision_model");
+  Tower tower = mllama_vision(values);
+  tower.projector = {{values.width({"vision_output_dim"}, 7680), text.hidden, true}};
+  return tower;
+}
+
+Tower glm4v(ConfigValues& config, const Architecture&) {
+  ConfigValues values = config.nested("vision_config", config.family());
+  return glm4v_vision(values);
+}
+
 // Pixel shuffle by downsample_ratio, a norm and two matrices.
 Tower intern(ConfigValues& config, const Architecture& text) {
-  ConfigValues vision = config.nested("vision_config", "intern_vit_6b");
+  const char* kind = config.family() == "internvl" ? "internvl_vision" : "intern_vit_6b";
+  ConfigValues vision = config.nested("vision_config", kind);
   Tower tower = intern_vision(vision);
   const auto fold = std::llround(1 / config.ratio("downsample_ratio", 0.5));
   if (fold < 1 || fold > 64) {
@@ -207,9 +232,13 @@ struct WrapperFamily {
 };
 
 constexpr WrapperFamily known_wrappers[] = {
+    {"aya_vision", "vision_config", aya_vision},
     {"gemma3", "vision_config", gemma3},
+    {"glm4v", "vision_config", glm4v},
+    {"glm4v_moe", "vision_config", glm4v},
     {"idefics2", "vision_config", idefics2},
     {"idefics3", "vision_config", idefics3},
+    {"internvl", "vision_config", intern},
     {"internvl_chat", "vision_config", intern},
     {"llama4", "vision_config", llama4},
     {"llava", "vision_config", llava},
@@ -217,6 +246,7 @@ constexpr WrapperFamily known_wrappers[] = {
     {"llava_next_video", "vision_config", llava_next},
     {"llava_onevision", "vision_config", llava_next},
     {"mistral3", "vision_config", mistral3},
+    {"mllama", "vision_config", mllama},
     {"paligemma", "vision_config", paligemma},
     {"qwen2_5_vl", "vision_config", qwen2_5_vl},
     {"qwen2_audio", "audio_config", qwen2_audio},

@@ -119,6 +119,19 @@ TEST(TowerFromConfig, CountsInternVit) {
   EXPECT_EQ(read(config, 4096).tokens_out, 256);
 }
 
+TEST(TowerFromConfig, InternVitReadsTheSameUnderBothKeys) {
+  const std::string native = R"({"model_type": "internvl", "downsample_ratio": 0.5,
+      "vision_config": {"attention_bias": true, "image_size": [448, 448], "patch_size": [14, 14]}})";
+  EXPECT_EQ(weights(native, 4096), 304012288 + 2 * 4096 + (4096 + 1) * 4096 * 2);
+}
+
+TEST(TowerFromConfig, CountsLlama32Vision) {
+  const std::string config = R"({"model_type": "mllama", "vision_config": {"image_size": 560}})";
+  // 11B: 10,670,220,835 with 40 layers of text, eight of them of cross attention.
+  EXPECT_EQ(weights(config, 4096), 10670220835 - 9775192080);
+  EXPECT_EQ(read(config, 4096).tokens_out, 4 * 1601);
+}
+
 TEST(TowerFromConfig, CountsQwenAudio) {
   const std::string config = R"({"model_type": "qwen2_audio", "audio_config": {}})";
   // 8,397,094,912 with a text stack of 32 layers as wide as 4096 and 156,032 words.

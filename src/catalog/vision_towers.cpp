@@ -156,14 +156,41 @@ Tower llama4_vision(ConfigValues& values) {
   return tower;
 }
 
+namespace {
+
+// The same stack under the keys of two configurations: the one beside OpenGVLab's weights, and
+// that of huggingface/transformers.
+struct InternKeys {
+  StackShape shape;
+  std::int64_t image;
+  const char *qkv_bias, *qk_norm, *norm;
+  bool has_qk_norm;
+};
+
+constexpr InternKeys intern_vit = {
+    .shape = {.layers = 48, .hidden = 3200, .heads = 25, .ffn = 12800},
+    .image = 224,
+    .qkv_bias = "qkv_bias",
+    .qk_norm = "qk_normalization",
+    .norm = "rms_norm",
+    .has_qk_norm = true};
+constexpr InternKeys internvl_vision = {
+    .shape = {.layers = 24, .hidden = 1024, .heads = 16, .ffn = 4096},
+    .image = 448,
+    .qkv_bias = "attention_bias",
+    .qk_norm = "use_qk_norm",
+    .norm = "layer_norm",
+    .has_qk_norm = false};
+
+}  // namespace
+
 // Chen et al. 2023 (arXiv 2312.14238): each half of a layer is scaled by a vector. 300M has layer
-// norms; 6B has RMS norms, one on all queries together and one on all keys, and no biases of the
-// three input projections.
+// norms; 6B has RMS norms, one on all queries together and one on all keys.
 Tower intern_vision(ConfigValues& values) {
-  Architecture a =
-      vision_stack(values, {.layers = 48, .hidden = 3200, .heads = 25, .ffn = 12800}, "gelu");
-  a.qkv_bias = values.flag("qkv_bias", false);
-  if (values.text("norm_type", "rms_norm") == "rms_norm") {
+  const InternKeys& keys = values.family() == "internvl_vision" ? internvl_vision : intern_vit;
+  Architecture a = vision_stack(values, keys.shape, "gelu");
+  a.qkv_bias = values.flag(keys.qkv_bias, false);
+  if (values.text("norm_type", keys.norm) == "rms_norm") {
     a.norm = Norm::rms_norm;
     a.norm_bias = false;
   }
@@ -171,10 +198,84 @@ Tower intern_vision(ConfigValues& values) {
   a.extra.emplace_back("class token", a.hidden);
   a.extra.emplace_back("patch bias", a.hidden);
   a.extra.emplace_back("layer scales", 2 * a.layers * a.hidden);
-  if (values.flag("qk_normalization", true)) {
+  if (values.flag(keys.qk_norm, keys.has_qk_norm)) {
     a.extra.emplace_back("query and key norms", 2 * a.layers * a.hidden);
   }
-  return patch_tower(std::move(a), read_patches(values, {.image = 224, .patch = 14}), 1);
+  return patch_tower(std::move(a), read_patches(values, {.image = keys.image, .patch = 14}), 1);
+}
+
+namespace {
+
+constexpr std::int64_t aspect_ratios = 8;  // of up to four tiles
+
+std::int64_t read_aspect_ratios(ConfigValues& values) {
+  const Json* list = values.fields().optional_json("supported_aspect_ratios");
+  if (!list) return aspect_ratios;
+  const FieldPlace where = values.fields().where().key("supported_aspect_ratios");
+  if (!list->is_array() || list->size() == 0) where.fail_expected("a list of ratios", *list);
+  return static_cast<std::int64_t>(list->size());
+}
+
+}  // namespace
+
+// Llama 3.2: the tiles of an image are one sequence, and tables tell the tokens of a tile, and
+// tiles of an aspect ratio, apart (row 0 is padding). Layers of a second stack have two gates.
+// Their output and that of a few layers inside go, side by side, to the decoder's cross attention.
+Tower mllama_vision(ConfigValues& values) {
+  Architecture a =
+      vision_stack(values, {.layers = 32, .hidden = 1280, .heads = 16, .ffn = 5120}, "gelu");
+  a.qkv_bias = a.output_bias = false;
+  a.embedding_norm = true;
+  const std::int64_t global = values.layers({"num_global_layers"}, 8);
+  a.layers += global;
+  a.positions = Positions::none;
+  const ImagePatches patches = read_patches(values, {.image = 448, .patch = 14});
+  const std::int64_t tiles = values.small({"max_num_tiles"}, 4);
+  const std::int64_t rows = read_aspect_ratios(values) + 1;
+  const std::int64_t tile = patches.count() + 1;  // tokens
+  a.extra.emplace_back("class token", a.hidden);
+  a.extra.emplace_back("position table", tile * a.hidden + 1);
+  if (static_cast<double>(rows * tiles) * static_cast<double>(tile) > 1e11) {
+    values.fields().fail("supported_aspect_ratios", "makes a table of positions too large");
+  }
+  a.extra.emplace_back("position tables of tiles", rows * tiles * (tile + 2) * a.hidden + 2);
+  a.extra.emplace_back("gates", 2 * global);
+  Tower tower = patch_tower(std::move(a), patches);
+  tower.tokens = tower.tokens_out = tower.stack.max_positions = tiles * tile;
+  return tower;
+}
+
+// Positions are learned and rotary; a convolution of merge x merge patches, then a gated
+// feed-forward as wide as intermediate_size, lead to the text. The layers' own feed-forward is
+// out_hidden_size wide.
+Tower glm4v_vision(ConfigValues& values) {
+  Architecture a = encoder_stack(values.family());
+  a.layers = values.layers({"depth"}, 24);
+  a.hidden = values.width({"hidden_size"}, 1536);
+  a.heads = a.kv_heads = values.width({"num_heads"}, 12);
+  a.head_dim = head_width(values, "num_heads", a.hidden, a.heads);
+  const std::int64_t out = values.width({"out_hidden_size"}, 4096);
+  const std::int64_t inner = values.width({"intermediate_size"}, 13696);
+  a.ffn = out;
+  a.activation = values.activation("hidden_act", "silu", true);
+  a.norm = Norm::rms_norm;
+  a.norm_bias = a.output_bias = a.mlp_bias = false;
+  a.qkv_bias = values.flag("attention_bias", false);
+  a.embedding_norm = true;
+  a.extra.emplace_back("patch bias", a.hidden);
+  const std::int64_t frames = values.small({"temporal_patch_size"}, 2);
+  const std::int64_t merge = values.small({"spatial_merge_size"}, 2);
+  ImagePatches patches = read_patches(values, {.image = 336, .patch = 14});
+  patches.inputs *= frames;
+  Tower tower = patch_tower(std::move(a), patches);
+  tower.tokens_out /= merge * merge;
+  if (tower.tokens_out < 1) values.fields().fail("spatial_merge_size", "leaves no token");
+  tower.stack.extra.emplace_back("merger norm", 2 * out);
+  tower.projector = {{tower.stack.hidden * merge * merge, out, true},
+                     {out, out, false},
+                     {out, 2 * inner, false},
+                     {inner, out, false}};
+  return tower;
 }
 
 // Wang et al. 2024 (arXiv 2409.12191). hidden_size is what the merger puts out; the stack is

@@ -14,7 +14,9 @@ Tower siglip_vision(ConfigValues&, bool has_head);  // unless vision_use_head sa
 Tower idefics_vision(ConfigValues&);
 Tower pixtral_vision(ConfigValues&);
 Tower llama4_vision(ConfigValues&);
-Tower intern_vision(ConfigValues&);
+Tower intern_vision(ConfigValues&);  // of intern_vit_6b and of internvl_vision
+Tower mllama_vision(ConfigValues&);
+Tower glm4v_vision(ConfigValues&);
 Tower qwen2_vision(ConfigValues&);
 Tower qwen2_5_vision(ConfigValues&);
 Tower qwen3_vision(ConfigValues&);
