@@ -40,6 +40,7 @@ Framework::Exposed exposed_of(Fields fields) {
   Framework::Exposed exposed;
   exposed.tensor = fields.required<Fact<double>>("tensor");
   exposed.context = fields.required<Fact<double>>("context");
+  exposed.expert = fields.required<Fact<double>>("expert");
   exposed.data = fields.required<Fact<double>>("data");
   exposed.pipeline = fields.required<Fact<double>>("pipeline");
   fields.finish();
@@ -66,6 +67,8 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.slack = fields.required<Fact<double>>("slack");
   framework.exposed = exposed_of(fields.nested("exposed"));
   framework.quality = fields.required<Fact<double>>("quality");
+  framework.grouped = fields.required<Fact<double>>("grouped");
+  framework.dequantise = fields.required<Fact<double>>("dequantise");
   framework.traffic = fields.required<Fact<double>>("traffic");
   framework.launch = fields.required<Fact<Seconds>>("launch");
   framework.step_overhead = fields.required<Fact<Seconds>>("step_overhead");

@@ -46,10 +46,12 @@ struct Framework {
 
   /// Share of a collective's time that the compute stream sees.
   struct Exposed {
-    Fact<double> tensor, context, data, pipeline;
+    Fact<double> tensor, context, expert, data, pipeline;
   } exposed;
 
   Fact<double> quality;         ///< its matrix kernels' rate over the GPU's sustained one
+  Fact<double> grouped;         ///< the same of an expert's products
+  Fact<double> dequantise;      ///< bytes moved to bring a weight from 4 bits
   Fact<double> traffic;         ///< bytes its memory-bound work moves over those needed
   Fact<Seconds> launch;         ///< host time a kernel
   Fact<Seconds> step_overhead;  ///< fixed, once a step

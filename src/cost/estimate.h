@@ -22,9 +22,10 @@ struct Prices {
   BytesPerSecond point_to_point;
   Seconds host_latency;
   BytesPerSecond host;
-  BytesPerSecond update;  // of the optimizer's bytes
-  Seconds step_overhead;  // fixed, once a step
-  Seconds launch;         // CPU time a kernel: a block takes at least launches x this
+  BytesPerSecond update;       // of the optimizer's bytes
+  BytesPerSecond host_update;  // the same on the node's cores, a GPU's share of them
+  Seconds step_overhead;       // fixed, once a step
+  Seconds launch;              // CPU time a kernel: a block takes at least launches x this
 };
 
 // Where the time of the class that finishes last went, as its compute stream saw it (of equals, the

@@ -88,7 +88,8 @@ class Compiler {
     return work(prices_.host_latency + at_rate(copy.size, prices_.host), &Breakdown::exposed_comm);
   }
   Line priced(const Update& update) const {
-    return work(at_rate(update.read + update.written, prices_.update), &Breakdown::optimizer);
+    const BytesPerSecond rate = update.on_host ? prices_.host_update : prices_.update;
+    return work(at_rate(update.read + update.written, rate), &Breakdown::optimizer);
   }
   static Line priced(const Alloc&) { return work(Seconds(), &Breakdown::overhead); }
   static Line priced(const Free&) { return work(Seconds(), &Breakdown::overhead); }

@@ -71,25 +71,29 @@ Seconds KernelModel::operator()(const Kernel& kernel) const {
 
 Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
   const MatrixRates& rates = matrix_rates(kernel.precision);
-  const double m = as_double(shape.m), n = as_double(shape.n), k = as_double(shape.k);
+  const double groups = as_double(shape.groups);
+  // Of one group; the tokens of a weight gradient lie along k.
+  const bool accumulates = kernel.pass == Pass::weight_gradient;
+  const double m = as_double(shape.m) / (accumulates ? 1 : groups), n = as_double(shape.n);
+  const double k = as_double(shape.k) / (accumulates ? groups : 1);
   if (m <= 0 || n <= 0 || k <= 0) return Seconds(0);
   const bool aligned = shape.m % 64 == 0 && shape.n % 64 == 0 && shape.k % 64 == 0;
-  const double rate =
-      sustained(kernel.precision).value() * (aligned ? 1 : rates.misaligned.value());
+  const double rate = sustained(kernel.precision).value() *
+                      (aligned ? 1 : rates.misaligned.value()) *
+                      (shape.groups > 1 ? framework_.grouped.value() : 1);
   const double sms = as_double(gpu_.sms.value());
   const double q = rates.overlap.value();
   const double element = element_size(kernel.precision).value();
   // Adding a weight gradient to the sum so far reads and writes that sum: in the product's own
   // epilogue, or in a kernel after it.
-  const bool accumulates = kernel.pass == Pass::weight_gradient;
-  const double sum = framework_.per_parameter.accumulate.value() * m * n;
+  const double sum = framework_.per_parameter.accumulate.value() * groups * m * n;
   const bool fused = accumulates && framework_.fuses_accumulation;
-  const double result = fused ? sum : 2 * m * n;
-  const double memory = ((n * k + m * k) * element + result) / stream_.value();
+  const double result = fused ? sum : 2 * groups * m * n;
+  const double memory = (groups * (n * k + m * k) * element + result) / stream_.value();
 
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
-    const double ctas = std::ceil(m / tile.m) * std::ceil(n / tile.n);
+    const double ctas = groups * std::ceil(m / tile.m) * std::ceil(n / tile.n);
     const double compute = 2 * tile.m * tile.n * k * sms / rate;
     const double feed = (tile.m + tile.n) * k * element / rates.feed.value().value();
     const double cta =
@@ -98,8 +102,13 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
     const double waves = filled + rates.quantisation.value() * (std::ceil(filled) - filled);
     best = std::min(best, norm(waves * cta, memory, q));
   }
-  const double after = accumulates && !fused ? sum / stream_.value() : 0;
-  return Seconds(rates_.start.value().value() + best + after);
+  const double apart = dequantised(kernel) + (accumulates && !fused ? sum : 0);
+  return Seconds(rates_.start.value().value() + best + apart / stream_.value());
+}
+
+// Bytes moved to bring a matrix from 4 bits, by a kernel of its own.
+double KernelModel::dequantised(const Kernel& kernel) const {
+  return kernel.dequantised * framework_.dequantise.value();
 }
 
 Seconds KernelModel::attention(const Kernel& kernel, const Attention& shape) const {

@@ -18,6 +18,9 @@ namespace orrery {
 /// of one SM; waves are smooth or whole by the architecture's `quantisation`. Form and E, B, q:
 /// fitted to public GEMM tables (see the sources of data/kernels); R: to whole training steps.
 ///
+/// A grouped product has the CTAs of all its groups, at the framework's `grouped` share of the
+/// rate.
+///
 /// Attention: FLOPs of the attended half at a rate that grows as s / (s + half_length). Everything
 /// else: bytes at the attainable share of the memory bandwidth.
 class KernelModel {
@@ -33,6 +36,7 @@ class KernelModel {
 
  private:
   Seconds matmul(const Kernel& kernel, const Matmul& shape) const;
+  double dequantised(const Kernel& kernel) const;
   Seconds attention(const Kernel& kernel, const Attention& shape) const;
   Seconds batched(const Kernel& kernel) const;
   // FLOPs at `rate` a second, or operands at the memory's pace: the slower.
