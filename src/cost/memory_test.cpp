@@ -48,6 +48,27 @@ TEST(Memory, ThePeakIsMadeOfWhatIsHeldAtThatInstant) {
   EXPECT_EQ(total(peak.footprint), Bytes(38));
 }
 
+TEST(Memory, TheBuffersOfThePeakAreListedLargestFirst) {
+  ProgramBuilder builder;
+  const ClassId id = builder.add_class();
+  const BufferId weights = builder.buffer(id, MemoryTerm::weights, Bytes(10));
+  const BufferId saved = builder.buffer(id, MemoryTerm::activations, Bytes(3));
+  const BufferId scratch = builder.buffer(id, MemoryTerm::workspace, Bytes(4));
+  const BufferId away = builder.buffer(id, MemoryTerm::host, Bytes(1000));
+  const BlockId forward =
+      builder.block(id, {loop(8, {alloc(scratch), alloc(saved), release(scratch)})});
+  builder.step(id) = {alloc(weights), alloc(away), call(forward), release(saved, 8)};
+
+  EXPECT_EQ(total(peak_memory(builder.program).footprint), Bytes(38));
+  const std::vector<HeldBuffer> held = held_at_peak(builder.program.classes[id]);
+  ASSERT_EQ(held.size(), 3U);
+  EXPECT_EQ(held[0].size, Bytes(24));
+  EXPECT_EQ(held[0].instances, 8);
+  EXPECT_EQ(held[0].term, MemoryTerm::activations);
+  EXPECT_EQ(held[1].size, Bytes(10));
+  EXPECT_EQ(held[2].size, Bytes(4));
+}
+
 TEST(Memory, AShrinkingLoopPeaksInItsFirstTurn) {
   ProgramBuilder builder;
   const ClassId id = builder.add_class();
@@ -166,6 +187,13 @@ TEST(Memory, FoldingEqualsTheUnrolledWalkOnRandomPrograms) {
     } else {
       ++valid;
       EXPECT_EQ(peak_memory(program).footprint, naive.peak) << "seed " << seed;
+      Footprint held{};
+      for (const HeldBuffer& buffer : held_at_peak(ranks)) {
+        held[static_cast<std::size_t>(buffer.term)] += buffer.size;
+      }
+      Footprint on_gpu = naive.peak;
+      on_gpu[static_cast<std::size_t>(MemoryTerm::host)] = Bytes();
+      EXPECT_EQ(held, on_gpu) << "seed " << seed;
     }
   }
   EXPECT_GT(valid, 500);

@@ -60,7 +60,7 @@ Outcome climb(const Scenario& base, const Ladder& ladder) {
       ++outcome.skipped;
       continue;
     }
-    if (!broken_rules(strategy, base.model, base.cluster.gpus).empty()) {
+    if (!broken_rules(strategy, setting_of(base)).empty()) {
       ++outcome.broken;
       continue;
     }
@@ -206,7 +206,7 @@ Scenario without_searched_defaults(Scenario scenario, const Space& space) {
 
 Bytes least_memory(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
-  const Recipe recipe = recipe_of(scenario.framework, scenario.strategy);
+  const Recipe recipe = recipe_of(scenario.framework, s, scenario.job);
   const double shards = static_cast<double>(shard_ranks(s));
   const auto held = [&](double bytes, Zero from) {
     return s.zero >= from ? bytes / shards : bytes;

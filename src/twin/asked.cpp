@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/error.h"
@@ -35,6 +36,43 @@ std::int64_t Asked::whole(std::int64_t low, std::int64_t high) const {
     fail("is not a whole number", fmt::format("give one from {} to {}", low, high));
   }
   return value;
+}
+
+double Asked::number(double low, double high) const {
+  double value = 0;
+  const char* end = text().data() + text().size();
+  const auto [stop, error] = std::from_chars(text().data(), end, value);
+  if (stop != end || error == std::errc::invalid_argument) {
+    fail("is not a number", fmt::format("give one from {:g} to {:g}", low, high));
+  }
+  if (error != std::errc() || !(value >= low && value <= high)) {
+    fail("is out of range", fmt::format("give a number from {:g} to {:g}", low, high));
+  }
+  return value;
+}
+
+double Asked::share() const {
+  const bool percent = text().ends_with('%');
+  double value = 0;
+  const char* end = text().data() + text().size() - (percent ? 1 : 0);
+  const auto [stop, error] = std::from_chars(text().data(), end, value);
+  if (percent) value /= 100;
+  if (stop != end || error != std::errc() || !(value >= 0 && value < 1)) {
+    fail("is not a share of at least 0 and below 1", "give one such as 20% or 0.2");
+  }
+  return value;
+}
+
+std::vector<std::string> Asked::list() const {
+  std::vector<std::string> items;
+  std::string_view rest = text();
+  while (true) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    items.emplace_back(rest.substr(0, comma));
+    if (items.back().empty()) fail("has an empty item", "write items with one comma between two");
+    if (comma == rest.size()) return items;
+    rest.remove_prefix(comma + 1);
+  }
 }
 
 bool Asked::yes() const {

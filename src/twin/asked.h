@@ -29,6 +29,10 @@ class Asked {
   [[noreturn]] void fail(const std::string& rule, const std::string& mend) const;
 
   std::int64_t whole(std::int64_t low, std::int64_t high) const;
+  double number(double low, double high) const;
+  double share() const;  // "20%" or 0.2: at least 0, below 1
+  // Between commas, none of them empty.
+  std::vector<std::string> list() const;
   bool yes() const;
   // A bare number in `unit`, or a quantity with its own unit.
   template <class Q>

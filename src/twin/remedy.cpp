@@ -54,7 +54,7 @@ std::vector<Remedy> remedies(const Scenario& scenario, Bytes needed) {
     Scenario changed = scenario;
     changed.strategy = change.strategy;
     if (change.strategy.tp > scenario.cluster.gpus_per_node) continue;
-    if (!broken_rules(changed.strategy, changed.model, changed.cluster.gpus).empty()) continue;
+    if (!broken_rules(changed.strategy, setting_of(changed)).empty()) continue;
     const Bytes then = total(scenario_memory(changed).footprint);
     if (then < needed) found.push_back({change.flags, then, then <= capacity});
   }

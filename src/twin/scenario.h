@@ -18,6 +18,7 @@
 #include "model/count.h"
 #include "plan/lower.h"
 #include "plan/strategy.h"
+#include "twin/job.h"
 
 namespace orrery {
 
@@ -54,6 +55,7 @@ struct Scenario {
   Cluster cluster;
   Framework framework;
   Strategy strategy;
+  Job job;
   Precision precision;  // bf16, fp16, fp8, ...: of the linear layers
   AttentionKernel attention;
   KernelRates rates;
@@ -76,8 +78,8 @@ Request merged(Request file, const Request& flags);
 // breaks rules is not an error here: `broken_rules` says so in the answer.
 Scenario resolve(const Request&, const Catalog&);
 
-// The scenario with another strategy, and what must be recomputed from it.
+// What the graph and its lowering must know of a scenario; again for each strategy.
 GraphOptions graph_options(const Scenario&);
-Recipe recipe_of(const Framework&, const Strategy&);
+Recipe recipe_of(const Framework&, const Strategy&, const Job&);
 
 }  // namespace orrery

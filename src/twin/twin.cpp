@@ -20,7 +20,8 @@ constexpr double tight = 0.05;
 
 Program program_of(const Scenario& scenario) {
   const OpGraph graph = training_graph(scenario.model, graph_options(scenario));
-  return lower(graph, scenario.strategy, recipe_of(scenario.framework, scenario.strategy));
+  return lower(graph, scenario.strategy,
+               recipe_of(scenario.framework, scenario.strategy, scenario.job));
 }
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
@@ -159,6 +160,27 @@ void check_memory(const Scenario& scenario, Answer& answer, Unfit unfit) {
                         answer.capacity.value() / (1 << 30));
 }
 
+void set_job(GraphOptions& options, const Job& job) {
+  options.documents = job.documents;
+  options.frozen = job.freezes_stack;
+  options.adapter_rank = job.lora_rank;
+  options.adapt_attention = job.adapts_attention;
+  options.adapt_feed_forward = job.adapts_feed_forward;
+  options.train_embeddings = job.trains_embeddings;
+  options.quantised = job.task == Task::qlora;
+  options.frozen_towers = job.freezes_towers;
+  options.frozen_projector = job.freezes_projector;
+  options.images = job.images;
+  options.expert_load = job.expert_load;
+}
+
+// Adam's two fp32 moments, which every framework's figure of its optimizer has beside the master
+// copy, if it keeps one.
+constexpr double adam_moments = 8;
+// NF4 with its scales quantised again (QLoRA, arXiv 2305.14314, section 3): 4 bits, and 8 a block
+// of 64 weights, and 32 a block of 256 of those.
+constexpr double nf4_bytes = (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8;
+
 }  // namespace
 
 GraphOptions graph_options(const Scenario& scenario) {
@@ -171,17 +193,31 @@ GraphOptions graph_options(const Scenario& scenario) {
   options.matrices = scenario.precision;
   options.flash_attention = scenario.attention != AttentionKernel::unfused;
   options.dropout = scenario.framework.defaults.dropout;
+  options.causal = scenario.model.causal;
   options.padded_vocab = round_up(scenario.model.vocab, s.tp > 1 ? 128 * s.tp : 1);
+  set_job(options, scenario.job);
   return options;
 }
 
-Recipe recipe_of(const Framework& framework, const Strategy& strategy) {
+Setting setting_of(const Scenario& scenario) {
+  return {.model = scenario.model,
+          .rules = scenario.framework.rules,
+          .gpus = scenario.cluster.gpus,
+          .gpus_per_node = scenario.cluster.gpus_per_node,
+          .eight_bit = scenario.precision == Precision::fp8,
+          .fused_attention = scenario.attention != AttentionKernel::unfused};
+}
+
+Recipe recipe_of(const Framework& framework, const Strategy& strategy, const Job& job) {
   Recipe recipe;
   recipe.gradient_bytes = framework.per_parameter.gradients.value();
   recipe.reduce_bytes = framework.per_parameter.reduce.value();
   recipe.gather_bytes = framework.per_parameter.gather.value();
   recipe.weight_bytes = framework.per_parameter.weights.value();
-  recipe.optimizer_bytes = framework.per_parameter.optimizer.value();
+  recipe.optimizer_bytes =
+      framework.per_parameter.optimizer.value() - adam_moments + moment_bytes(job.optimizer);
+  recipe.quantised_bytes = nf4_bytes;
+  recipe.weight_copies = static_cast<double>(job.fp8_copies);
   recipe.head_gradient_bytes = framework.per_parameter.head_gradient.value();
   recipe.fused_cross_entropy = framework.per_parameter.logit.value() <= 4;
   recipe.overlap_data = framework.overlaps_gradients;
@@ -201,7 +237,7 @@ Bytes capacity_of(const Gpu& gpu, const Framework& framework) {
 }
 
 Peak scenario_memory(const Scenario& scenario) {
-  EXPECT(broken_rules(scenario.strategy, scenario.model, scenario.cluster.gpus).empty());
+  EXPECT(broken_rules(scenario.strategy, setting_of(scenario)).empty());
   return memory_of(program_of(scenario), scenario.framework);
 }
 
@@ -212,8 +248,7 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   answer.network = network_rate(scenario.cluster);
   answer.capacity = capacity_of(scenario.cluster.gpu, scenario.framework);
   answer.peak = scenario.cluster.gpu.required_peak(scenario.precision);
-  const std::vector<std::string> broken =
-      broken_rules(scenario.strategy, scenario.model, scenario.cluster.gpus);
+  const std::vector<std::string> broken = broken_rules(scenario.strategy, setting_of(scenario));
   if (!broken.empty()) {
     answer.reason = join(broken, "; ");
     return answer;

@@ -8,6 +8,7 @@
 
 #include "cost/estimate.h"
 #include "cost/memory.h"
+#include "plan/rules.h"
 #include "twin/evidence.h"
 #include "twin/scenario.h"
 
@@ -64,6 +65,8 @@ enum class Unfit {
 };
 Answer price_scenario(const Scenario&, const EvidenceTable& = {}, Unfit = Unfit::price);
 
+// What the scenario's strategy is judged against; refers to the scenario.
+Setting setting_of(const Scenario&);
 // Memory alone, in a fraction of the time. EXPECTs a strategy that keeps the rules.
 Peak scenario_memory(const Scenario&);
 // What the driver lists, less what a context and NCCL hold beside the framework's own figures.
