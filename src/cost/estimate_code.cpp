@@ -45,7 +45,8 @@ class Compiler {
 
   static bool costs_nothing(const Instruction& instruction) {
     const bool memory = std::holds_alternative<Alloc>(instruction.what) ||
-                        std::holds_alternative<Free>(instruction.what);
+                        std::holds_alternative<Free>(instruction.what) ||
+                        std::holds_alternative<Move>(instruction.what);
     return memory && instruction.wait.empty() && instruction.signal.is_none();
   }
 
@@ -92,11 +93,14 @@ class Compiler {
     return work(at_rate(update.read + update.written, rate), &Breakdown::optimizer);
   }
   static Line priced(const Alloc&) { return work(Seconds(), &Breakdown::overhead); }
+  static Line priced(const Move&) { return work(Seconds(), &Breakdown::overhead); }
   static Line priced(const Free&) { return work(Seconds(), &Breakdown::overhead); }
 
   Line priced(const Send& send) const {
-    Line line = work(prices_.point_to_point_latency + at_rate(send.size, prices_.point_to_point),
-                     &Breakdown::exposed_comm);
+    const bool within_rank = send.size == Bytes();
+    const Seconds duration =
+        prices_.point_to_point_latency + at_rate(send.size, prices_.point_to_point);
+    Line line = work(within_rank ? Seconds() : duration, &Breakdown::exposed_comm);
     line.kind = Line::Kind::send;
     line.peer = send.to;
     line.channel = send.channel;

@@ -104,6 +104,10 @@ class Walk {
             return change(what.buffer, what.count);
           } else if constexpr (std::is_same_v<What, Free>) {
             return change(what.buffer, -what.count);
+          } else if constexpr (std::is_same_v<What, Move>) {
+            Effect moved = change(what.from, -1);
+            moved.then(change(what.to, 1));
+            return moved;
           } else if constexpr (std::is_same_v<What, Call>) {
             return block(what.block);
           } else if constexpr (std::is_same_v<What, Loop>) {

@@ -52,10 +52,14 @@ CommId Lowering::comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dty
 }
 
 std::vector<std::vector<std::int64_t>> layer_split(const Strategy& s, std::int64_t layers) {
-  if (s.stage_layers.empty()) return layer_split(layers, s.pp, s.vpp);
-  std::vector<std::vector<std::int64_t>> split(s.pp, std::vector<std::int64_t>(s.vpp));
-  for (std::int64_t slot = 0; slot < s.pp * s.vpp; ++slot) {
-    split[slot % s.pp][slot / s.pp] = s.stage_layers[slot];
+  const Placement placement(s.schedule, s.pp, s.vpp);
+  const auto parts = layer_split(layers, placement.parts(), 1);
+  std::vector<std::vector<std::int64_t>> split(s.pp, std::vector<std::int64_t>(placement.chunks()));
+  for (std::int64_t stage = 0; stage < s.pp; ++stage) {
+    for (std::int64_t chunk = 0; chunk < placement.chunks(); ++chunk) {
+      const std::int64_t part = placement.part({stage, chunk});
+      split[stage][chunk] = s.stage_layers.empty() ? parts[part][0] : s.stage_layers[part];
+    }
   }
   return split;
 }
@@ -78,8 +82,9 @@ std::vector<std::vector<std::int64_t>> layer_split(std::int64_t layers, std::int
 
 std::vector<Run> Lowering::body_of(std::int64_t stage, std::int64_t chunk) const {
   std::int64_t first = 0;  // of the stack's layers
-  for (std::int64_t slot = 0; slot < chunk * strategy.pp + stage; ++slot) {
-    first += split[slot % strategy.pp][slot / strategy.pp];
+  for (std::int64_t part = 0; part < placement.part({stage, chunk}); ++part) {
+    const Place before = placement.place(part);
+    first += split[before.stage][before.chunk];
   }
   std::int64_t left = split[stage][chunk];
   std::vector<Run> found;
@@ -98,9 +103,11 @@ std::vector<Run> Lowering::layers_of(std::int64_t stage) const {
   const auto append = [&](const std::vector<Run>& runs) {
     found.insert(found.end(), runs.begin(), runs.end());
   };
-  if (stage == 0) append(graph.front);
-  for (std::int64_t chunk = 0; chunk < strategy.vpp; ++chunk) append(body_of(stage, chunk));
-  if (stage == strategy.pp - 1) append(graph.back);
+  for (std::int64_t chunk = 0; chunk < placement.chunks(); ++chunk) {
+    if (!placement.previous({stage, chunk})) append(graph.front);
+    append(body_of(stage, chunk));
+    if (!placement.next({stage, chunk})) append(graph.back);
+  }
   return found;
 }
 
@@ -109,9 +116,16 @@ Program lower(const OpGraph& graph, const Strategy& strategy, const Recipe& reci
   EXPECT(strategy.global_batch % (strategy.dp * strategy.micro_batch) == 0);
   EXPECT((strategy.dp * strategy.cp) % shard_ranks(strategy) == 0);
   EXPECT((strategy.tp * strategy.cp * strategy.dp) % (strategy.ep * strategy.etp) == 0);
-  Lowering lowering = {
-      graph, strategy, recipe, Local(strategy), layer_split(strategy, graph.depth()), {},
-      {},    {},       {}};
+  Lowering lowering = {graph,
+                       strategy,
+                       recipe,
+                       Local(strategy),
+                       Placement(strategy.schedule, strategy.pp, strategy.vpp),
+                       layer_split(strategy, graph.depth()),
+                       {},
+                       {},
+                       {},
+                       {}};
   lowering.program.tokens = strategy.global_batch * strategy.seq_len;
   for (std::int64_t stage = 0; stage < strategy.pp; ++stage) {
     lowering.program.classes.push_back(lower_stage(lowering, stage));

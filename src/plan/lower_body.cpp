@@ -8,6 +8,8 @@ void Body::alloc(BufferId buffer, std::int64_t count) { push({Alloc{buffer, coun
 
 void Body::free(BufferId buffer, std::int64_t count) { push({Free{buffer, count}}); }
 
+void Body::move(BufferId from, BufferId to) { push({Move{from, to}}); }
+
 std::vector<EventId> Body::take_waits() {
   std::vector<EventId> events;
   for (const Event event : std::exchange(waits_, {})) events.push_back(id(event));

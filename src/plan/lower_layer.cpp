@@ -40,6 +40,8 @@ class PassWriter {
     if (pass_.reduces_left) reduce_bucket(stage_, pass_.layer, body_, 1);
     if (pass_.left.kind) reduce_bucket(stage_, pass_.left, body_);
     const std::size_t from = body_.size();
+    // The gradient that enters waits from the start, so that the one that leaves takes its place.
+    if (holds(layer_.output_gradient)) hold(layer_.output_gradient);
     for (const TensorId tensor : pass_.entering) {
       if (!last_use_.count(tensor)) release(tensor);
     }
@@ -72,7 +74,7 @@ class PassWriter {
       }
       if (is_attention(used)) last_attention_[is_gradient(used)] = i;
     }
-    if (pass_.backward) hold_logits();
+    if (pass_.backward()) hold_logits();
   }
 
   void write_turn() {
@@ -96,6 +98,11 @@ class PassWriter {
 
   // --- operands --------------------------------------------------------------------------------
   BufferId buffer(TensorId id) {
+    const bool waits = pass_.step == StepPass::weight_gradient || waiting_.count(id) > 0;
+    return waits ? stage_.buffers.held(first_buffer(id)) : first_buffer(id);
+  }
+
+  BufferId first_buffer(TensorId id) {
     StageBuffers& buffers = stage_.buffers;
     if (id == layer_.input) return buffers.passing(layer_.takes, tensor(id));
     if (id == layer_.output) return buffers.passing(layer_.gives, tensor(id));
@@ -139,7 +146,7 @@ class PassWriter {
   // Takes over the buffer of a tensor that lies in the same one and is used for the last time.
   bool works_in_place(TensorId id) {
     for (const TensorId other : alive_) {
-      if (pass_.leaving.count(other) || last_use_[other] != turn_) continue;
+      if (pass_.leaving.count(other) || holds(other) || last_use_[other] != turn_) continue;
       if (buffer(other) != buffer(id)) continue;
       alive_.erase(other);
       return true;
@@ -149,13 +156,28 @@ class PassWriter {
 
   void allocate(TensorId id) {
     body_.alloc(buffer(id));
-    if (!pass_.backward && is_part_kept(id)) body_.alloc(kept_part(id));
+    if (!pass_.backward() && is_part_kept(id)) body_.alloc(kept_part(id));
   }
 
   void release(TensorId id) {
-    body_.free(buffer(id));
-    if (pass_.backward && is_part_kept(id)) body_.free(kept_part(id));
+    if (!holds(id)) {
+      body_.free(buffer(id));
+    } else if (!waiting_.count(id)) {
+      hold(id);
+    }
+    const bool whole_or_input = pass_.backward() && pass_.step != StepPass::weight_gradient;
+    if (whole_or_input && is_part_kept(id)) body_.free(kept_part(id));
     alive_.erase(id);
+  }
+
+  // Whether the weights' gradients, written later, still need it.
+  bool holds(TensorId id) const {
+    return pass_.step == StepPass::input_gradient && pass_.held.count(id) > 0;
+  }
+
+  void hold(TensorId id) {
+    body_.move(first_buffer(id), stage_.buffers.held(first_buffer(id)));
+    waiting_.insert(id);
   }
 
   void release_unused() {
@@ -166,7 +188,7 @@ class PassWriter {
     }
     std::vector<TensorId> done;
     for (const TensorId id : alive_) {
-      const bool copied = pass_.backward && is_logits(id) && pass_.kept.count(id) &&
+      const bool copied = pass_.backward() && is_logits(id) && pass_.kept.count(id) &&
                           !lowering_.recipe.fused_cross_entropy;
       if (copied && last_use_[id] == turn_) body_.free(loss_copy(id));
       if (last_use_[id] == turn_ && !pass_.leaving.count(id)) done.push_back(id);
@@ -451,7 +473,7 @@ class PassWriter {
   }
 
   void release_weights() {
-    if (!pass_.backward && !lowering_.recipe.reshard_after_forward) return;
+    if (!pass_.backward() && !lowering_.recipe.reshard_after_forward) return;
     for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
       if (state->data->gathers_each_pass()) body_.free(state->gathered);
     }
@@ -465,7 +487,7 @@ class PassWriter {
   }
 
   void reduce_gradients() {
-    if (!pass_.backward || pass_.leaves_reduction) return;
+    if (!pass_.backward() || pass_.leaves_reduction) return;
     reduce_bucket(stage_, pass_.layer, body_);
     bool reduced = bucket_ && stage_.data.reduces_each_backward();
     for (const LayerState* state : stage_.state.used_by(pass_.layer)) {
@@ -484,7 +506,7 @@ class PassWriter {
   const LayerPass& pass_;
   const Layer& layer_;
   Body& body_;
-  std::set<TensorId> alive_;
+  std::set<TensorId> alive_, waiting_;
   std::map<TensorId, std::size_t> last_use_;
   // Forward operators run again and backward operators gather separately.
   using Spanning = std::pair<TensorId, bool>;

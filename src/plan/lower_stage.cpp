@@ -33,6 +33,13 @@ BufferId StageBuffers::hidden_gradient() {
   return passing_gradient(layer.takes, layer.tensors[layer.input_gradient]);
 }
 
+BufferId StageBuffers::held(BufferId content) {
+  const Buffer from = ranks_.buffers[content];
+  const MemoryTerm term =
+      from.term == MemoryTerm::logits ? MemoryTerm::logits : MemoryTerm::activations;
+  return named(from.name + " (held)", term, from.size, from.dtype);
+}
+
 BufferId StageBuffers::of(LayerId layer_id, TensorId id, bool kept) {
   const Layer& layer = lowering_.graph.layers[layer_id];
   const Tensor& tensor = layer.tensors[id];
@@ -108,11 +115,24 @@ class StageWriter {
   }
 
   void write_call(Step step, Body& body) {
-    if (step.forward ? !gathers_once() || !gathers_at_start()
-                     : !reduces_once() || !lowering_.recipe.overlap_data) {
+    if (step.forward() ? !gathers_once() || !gathers_at_start()
+                       : !reduces_once() || !lowering_.recipe.overlap_data) {
       step.edge = false;  // like any other
     }
-    body.call({block(step), step.forward ? Frame::open : Frame::close, step.chunk});
+    body.call({block(step), frame_of(step.pass), step.chunk});
+  }
+
+  static Frame frame_of(StepPass pass) {
+    switch (pass) {
+      case StepPass::forward:
+        return Frame::open;
+      case StepPass::input_gradient:
+        return Frame::reuse;
+      case StepPass::backward:
+      case StepPass::weight_gradient:
+        break;
+    }
+    return Frame::close;
   }
 
   bool gathers_once() const { return stage_.data.gathers_once() || stage_.experts.gathers_once(); }
@@ -154,10 +174,10 @@ class StageWriter {
     body.loop({.count = state.count, .body = {}, .over_layers = true}, std::move(inner));
   }
 
-  // The copies of a tied matrix on the first and the last stage share one gradient.
+  // The copies of a tied matrix on two stages share one gradient.
   void reduce_tied(Body& body) {
-    const bool first = stage_.stage == 0;
-    if (!graph_.tied_embeddings || s_.pp == 1 || (!first && stage_.stage != s_.pp - 1)) return;
+    const bool first = stage_.state.holds(graph_.embedding);
+    if (!graph_.tied_embeddings || first == stage_.state.holds(graph_.head)) return;
     const LayerId layer = first ? graph_.embedding : graph_.head;
     const Layer& kind = graph_.layers[layer];
     const TensorId matrix = first ? embedding_table(kind) : output_matrix(kind);
@@ -189,19 +209,32 @@ class StageWriter {
 
   // --- blocks ----------------------------------------------------------------------------------
   BlockId block(const Step& step) {
-    const auto key = std::tuple(step.forward, step.chunk, step.edge);
+    const auto key = std::tuple(step.pass, step.chunk, step.edge);
     const auto found = blocks_.find(key);
     if (found != blocks_.end()) return found->second;
     Body body;
-    step.forward ? write_forward(step, body) : write_backward(step, body);
-    const std::string name =
-        std::string(step.forward ? (step.edge ? "first " : "") : (step.edge ? "last " : "")) +
-        (step.forward ? "forward" : "backward") + " chunk " + std::to_string(step.chunk);
-    return blocks_[key] = stage_.ranks.blocks.push_back({name, body.take()});
+    write_block(step, body);
+    const std::string edge = !step.edge ? "" : step.forward() ? "first " : "last ";
+    const std::string name = edge + std::string(name_of(step.pass)) + " chunk ";
+    return blocks_[key] =
+               stage_.ranks.blocks.push_back({name + std::to_string(step.chunk), body.take()});
   }
 
-  bool at_start(std::int64_t chunk) const { return stage_.stage == 0 && chunk == 0; }
-  bool at_end(std::int64_t chunk) const { return stage_.stage == s_.pp - 1 && chunk == s_.vpp - 1; }
+  void write_block(const Step& step, Body& body) {
+    switch (step.pass) {
+      case StepPass::forward:
+        return write_forward(step, body);
+      case StepPass::backward:
+      case StepPass::input_gradient:
+        return write_backward(step, body);
+      case StepPass::weight_gradient:
+        return write_weight_gradients(step, body);
+    }
+  }
+
+  Place here(std::int64_t chunk) const { return {stage_.stage, chunk}; }
+  bool at_start(std::int64_t chunk) const { return !lowering_.placement.previous(here(chunk)); }
+  bool at_end(std::int64_t chunk) const { return !lowering_.placement.next(here(chunk)); }
 
   void write_forward(const Step& step, Body& body) {
     if (at_start(step.chunk)) {
@@ -231,6 +264,18 @@ class StageWriter {
     }
   }
 
+  // From the first layer to the last: the input's gradient reached the first one last, and what was
+  // put aside last lies on top.
+  void write_weight_gradients(const Step& step, Body& body) {
+    if (at_start(step.chunk)) {
+      for (const Stretch& stretch : outside(graph_.front)) write_layers(stretch, step, {}, body);
+    }
+    write_stack(step, body);
+    if (at_end(step.chunk)) {
+      for (const Stretch& stretch : outside(graph_.back)) write_layers(stretch, step, {}, body);
+    }
+  }
+
   void write_reversed(std::vector<Stretch> stretches, const Step& step, Body& body) {
     std::reverse(stretches.begin(), stretches.end());
     for (const Stretch& stretch : stretches) {
@@ -241,30 +286,41 @@ class StageWriter {
 
   // --- neighbours ------------------------------------------------------------------------------
   BufferId travelling(const Step& step) {
-    return step.forward ? stage_.buffers.hidden() : stage_.buffers.hidden_gradient();
+    return step.forward() ? stage_.buffers.hidden() : stage_.buffers.hidden_gradient();
+  }
+  Place sender(const Step& step) const {
+    const Place to = here(step.chunk);
+    return *(step.forward() ? lowering_.placement.previous(to) : lowering_.placement.next(to));
+  }
+  Place receiver(const Step& step) const {
+    const Place from = here(step.chunk);
+    return *(step.forward() ? lowering_.placement.next(from) : lowering_.placement.previous(from));
   }
 
   // Where tensor ranks hold the same activations, each may send a slice of them; those who receive
   // the slices gather them.
-  bool slices() const {
-    return lowering_.recipe.scatters_sends && s_.tp > 1 && !s_.sequence_parallel;
+  bool slices(Place other) const {
+    return lowering_.recipe.scatters_sends && s_.tp > 1 && !s_.sequence_parallel &&
+           other.stage != stage_.stage;
   }
-  Bytes size_sent(BufferId buffer) const {
-    return stage_.ranks.buffers[buffer].size / static_cast<double>(slices() ? s_.tp : 1);
+  // Nothing where a stage's own chunk goes on.
+  Bytes size_sent(BufferId buffer, Place other) const {
+    if (other.stage == stage_.stage) return Bytes();
+    return stage_.ranks.buffers[buffer].size / static_cast<double>(slices(other) ? s_.tp : 1);
   }
 
   void receive(const Step& step, Body& body) {
-    const std::int64_t from = stage_.stage + (step.forward ? -1 : 1);
+    const Place from = sender(step);
     const BufferId buffer = travelling(step);
     const Buffer whole = stage_.ranks.buffers[buffer];
-    const Bytes size = size_sent(buffer);
+    const Bytes size = size_sent(buffer, from);
     const BufferId arriving =
-        slices() ? stage_.buffers.named("received slice", MemoryTerm::workspace, size, whole.dtype)
-                 : buffer;
+        slices(from)
+            ? stage_.buffers.named("received slice", MemoryTerm::workspace, size, whole.dtype)
+            : buffer;
     body.alloc(arriving);
-    body.receive(
-        {class_of((from + s_.pp) % s_.pp), channel(step.chunk, step.forward), size, arriving});
-    if (!slices()) return;
+    body.receive({class_of(from.stage), channel(step.chunk, step.forward()), size, arriving});
+    if (!slices(from)) return;
     body.alloc(buffer);
     body.blocking(
         lowering_.comm(CollectiveOp::all_gather, GroupKind::tensor, whole.size, whole.dtype),
@@ -272,15 +328,11 @@ class StageWriter {
     body.free(arriving);
   }
 
-  // Forwards, the last stage's chunk goes on as the first stage's next one; backwards the reverse.
   void send(const Step& step, Body& body) {
-    const std::int64_t direction = step.forward ? 1 : -1;
-    const std::int64_t to = stage_.stage + direction;
-    const bool wraps = to < 0 || to == s_.pp;
+    const Place to = receiver(step);
     const BufferId buffer = travelling(step);
-    body.send({class_of((to + s_.pp) % s_.pp),
-               channel(step.chunk + (wraps ? direction : 0), step.forward), size_sent(buffer),
-               buffer, slices()});
+    body.send({class_of(to.stage), channel(to.chunk, step.forward()), size_sent(buffer, to), buffer,
+               slices(to)});
     body.free(buffer);
   }
 
@@ -336,10 +388,10 @@ class StageWriter {
 
   void write_stack(const Step& step, Body& body) {
     std::vector<Stretch> parts = stretches(step.chunk);
-    if (!step.forward) std::reverse(parts.begin(), parts.end());
+    if (!ascends(step)) std::reverse(parts.begin(), parts.end());
     const BufferId ahead = prefetched(parts, step);
     if (ahead) body.alloc(ahead);
-    if (ahead && !step.forward && stage_.data.reduces_each_backward()) {
+    if (ahead && !step.forward() && stage_.data.reduces_each_backward()) {
       write_backward_gathering_ahead(parts, step, body);
     } else {
       for (const Stretch& stretch : parts) write_layers(stretch, step, {}, body);
@@ -349,7 +401,7 @@ class StageWriter {
 
   // The weights of the next layer, gathered while this one computes: those of the largest kind.
   BufferId prefetched(const std::vector<Stretch>& parts, const Step& step) {
-    const bool gathers = step.forward ? gathers_in_forward(step) : gathers_in_backward();
+    const bool gathers = step.forward() ? gathers_in_forward(step) : gathers_in_backward();
     std::int64_t layers = 0;
     Bytes size;
     Precision dtype = Precision::bf16;
@@ -371,14 +423,19 @@ class StageWriter {
     if (stretch.count == 0) return;
     Body inner = body.inner();
     write_layer(stretch.layer, stretch.recompute, step, inner, turns);
+    if (inner.size() == 0) return;
     loop_over(stretch, step, std::move(inner), body);
+  }
+
+  static bool ascends(const Step& step) {
+    return step.forward() || step.pass == StepPass::weight_gradient;
   }
 
   void loop_over(const Stretch& stretch, const Step& step, Body inner, Body& body) {
     body.loop({.count = stretch.count,
                .body = {},
                .over_layers = true,
-               .order = step.forward ? Order::ascending : Order::descending,
+               .order = ascends(step) ? Order::ascending : Order::descending,
                .first = stretch.first},
               std::move(inner));
   }
@@ -403,36 +460,74 @@ class StageWriter {
                    const Turns& turns) {
     const Layer& layer = graph_.layers[id];
     const LayerPasses passes = passes_of(layer, recompute);
-    const bool divides_input = recompute == Recompute::full && divides_checkpoints();
+    const SplitBackward split = split_backward(layer, passes);
     LayerPass pass = {.layer = id,
-                      .turns = step.forward ? passes.forward : passes.backward,
+                      .turns = turns_of(step.pass, passes, split),
                       .kept = passes.kept,
                       .entering = {},
                       .leaving = {},
-                      .backward = !step.forward};
-    std::set<TensorId>& kept = step.forward ? pass.leaving : pass.entering;
-    for (const auto& [tensor, share] : passes.kept) {
-      if (share == 1) kept.insert(tensor);  // of others a copy of the part is kept
+                      .step = step.pass,
+                      .held = split.held};
+    switch (step.pass) {
+      case StepPass::forward:
+        enter_forward(layer, recompute, pass, body);
+        pass.gathers_weights = gathers_in_forward(step);
+        break;
+      case StepPass::backward:
+      case StepPass::input_gradient:
+        enter_backward(layer, recompute, pass, body);
+        pass.gathers_weights = gathers_in_backward();
+        break;
+      case StepPass::weight_gradient:
+        pass.entering = split.held;
+        break;
     }
-    if (step.forward) {
-      if (divides_input) {
-        pass.leaving.erase(layer.input);
-        body.alloc(checkpoint());
-      }
-      if (layer.input) pass.entering.insert(layer.input);
-      if (layer.output) pass.leaving.insert(layer.output);
-      pass.gathers_weights = gathers_in_forward(step);
-    } else {
-      if (divides_input) restore_checkpoint(body);
-      if (layer.output_gradient) pass.entering.insert(layer.output_gradient);
-      if (layer.input_gradient) pass.leaving.insert(layer.input_gradient);
-      pass.gathers_weights = gathers_in_backward();
-      pass.reduces_gradients = step.edge;
-      pass.leaves_reduction = turns.leave_reduction;
-      pass.reduces_left = turns.reduce_left;
-      pass.left = turns.left;
-    }
+    pass.reduces_gradients = !step.forward() && step.edge;
+    pass.leaves_reduction = turns.leave_reduction;
+    pass.reduces_left = turns.reduce_left;
+    pass.left = turns.left;
     write_pass(stage_, pass, body);
+  }
+
+  static const std::vector<Turn>& turns_of(StepPass pass, const LayerPasses& passes,
+                                           const SplitBackward& split) {
+    switch (pass) {
+      case StepPass::forward:
+        return passes.forward;
+      case StepPass::backward:
+        return passes.backward;
+      case StepPass::input_gradient:
+        return split.input;
+      case StepPass::weight_gradient:
+        break;
+    }
+    return split.weights;
+  }
+
+  // What is kept in whole; of other tensors a copy of the part is kept.
+  static std::set<TensorId> kept_whole(const LayerPass& pass) {
+    std::set<TensorId> kept;
+    for (const auto& [tensor, share] : pass.kept) {
+      if (share == 1) kept.insert(tensor);
+    }
+    return kept;
+  }
+
+  void enter_forward(const Layer& layer, Recompute recompute, LayerPass& pass, Body& body) {
+    pass.leaving = kept_whole(pass);
+    if (divides_input(recompute)) {
+      pass.leaving.erase(layer.input);
+      body.alloc(checkpoint());
+    }
+    if (layer.input) pass.entering.insert(layer.input);
+    if (layer.output) pass.leaving.insert(layer.output);
+  }
+
+  void enter_backward(const Layer& layer, Recompute recompute, LayerPass& pass, Body& body) {
+    pass.entering = kept_whole(pass);
+    if (divides_input(recompute)) restore_checkpoint(body);
+    if (layer.output_gradient) pass.entering.insert(layer.output_gradient);
+    if (layer.input_gradient) pass.leaving.insert(layer.input_gradient);
   }
 
   bool gathers_in_forward(const Step& step) const { return gathers_each_pass() || step.edge; }
@@ -442,8 +537,9 @@ class StageWriter {
   }
 
   // A checkpoint divided over the tensor ranks (Megatron's distribute-saved-activations).
-  bool divides_checkpoints() const {
-    return lowering_.recipe.shards_checkpoints && s_.tp > 1 && !s_.sequence_parallel;
+  bool divides_input(Recompute recompute) const {
+    return recompute == Recompute::full && lowering_.recipe.shards_checkpoints && s_.tp > 1 &&
+           !s_.sequence_parallel;
   }
 
   BufferId checkpoint() {
@@ -465,7 +561,7 @@ class StageWriter {
   Lowering& lowering_;
   const OpGraph& graph_;
   const Strategy& s_;
-  std::map<std::tuple<bool, std::int32_t, bool>, BlockId> blocks_;
+  std::map<std::tuple<StepPass, std::int32_t, bool>, BlockId> blocks_;
 };
 
 }  // namespace

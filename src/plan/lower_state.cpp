@@ -124,12 +124,13 @@ StageState::StageState(Lowering& lowering, std::int64_t stage, RankClass& ranks,
     if (counts[run.layer] == 0) kinds.push_back(run.layer);
     counts[run.layer] += run.count;
   }
+  holds_both_ends_ = counts.count(lowering.graph.embedding) && counts.count(lowering.graph.head);
   for (const LayerId kind : kinds) add(kind, counts[kind]);
 }
 
 bool StageState::shared_with_embedding(LayerId layer, TensorId parameter) const {
   const OpGraph& graph = lowering_.graph;
-  return graph.tied_embeddings && lowering_.strategy.pp == 1 && layer == graph.head &&
+  return graph.tied_embeddings && holds_both_ends_ && layer == graph.head &&
          parameter == output_matrix(graph.layers[layer]);
 }
 

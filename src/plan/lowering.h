@@ -27,6 +27,7 @@ struct Lowering {
   const Strategy& strategy;
   const Recipe& recipe;
   Local local;
+  Placement placement;
   std::vector<std::vector<std::int64_t>> split;  // layers by stage and chunk
   Program program;
   std::map<std::string, KernelId> kernels;
@@ -61,6 +62,7 @@ class Body {
  public:
   void alloc(BufferId buffer, std::int64_t count = 1);
   void free(BufferId buffer, std::int64_t count = 1);
+  void move(BufferId from, BufferId to);
   void compute(Compute compute);
   // A collective between the kernel before it and the one after it.
   void blocking(CommId comm, BufferId buffer, BufferId source = {});
@@ -154,6 +156,7 @@ class StageState {
   BufferId weight(LayerId layer, TensorId parameter) const;
   BufferId gradient(LayerId layer, TensorId parameter_gradient) const;
   const std::vector<LayerState>& all() const { return states_; }
+  bool holds(LayerId layer) const { return !used_by(layer).empty(); }
   double updated() const;  // parameters that this rank's optimizer updates
 
   void allocate(Body& body) const;
@@ -167,6 +170,7 @@ class StageState {
   MemoryTerm place_of(MemoryTerm term) const;
   bool shared_with_embedding(LayerId layer, TensorId parameter) const;
 
+  bool holds_both_ends_;  // the embedding and the head, which may share a matrix
   Lowering& lowering_;
   RankClass& ranks_;
   const DataParallel& data_;
@@ -192,6 +196,8 @@ class StageBuffers {
   BufferId hidden();
   BufferId hidden_gradient();
   BufferId of(LayerId layer, TensorId tensor, bool kept);
+  // Where the content of a buffer waits for the weights' gradients.
+  BufferId held(BufferId content);
   BufferId named(const std::string& name, MemoryTerm term, Bytes size, Precision dtype);
 
  private:
@@ -213,7 +219,8 @@ struct LayerPass {
   const std::vector<Turn>& turns;
   const std::map<TensorId, double>& kept;
   std::set<TensorId> entering, leaving;
-  bool backward;
+  StepPass step;
+  std::set<TensorId> held = {};    // from the input's gradient to those of the weights
   bool gathers_weights = false;    // on the data stream, before the pass
   bool reduces_gradients = false;  // on the data stream, after the pass
   // Where each pass gathers, the next gather must not queue behind this pass's reduction: the
@@ -221,6 +228,8 @@ struct LayerPass {
   bool leaves_reduction = false;
   bool reduces_left = false;  // that of the same kind of layer, one turn of the loop ago
   LayerOf left = {};          // that of another kind, or of none
+
+  bool backward() const { return step != StepPass::forward; }
 };
 
 struct Stage {

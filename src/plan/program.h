@@ -6,13 +6,16 @@
 //   (the previous iteration's inside a Loop), and an event never signalled does not block. Program
 //   order itself is always a legal sequential order, so an executor may ignore streams.
 // - A Call runs a Block. A forward Call of a chunk opens a frame; a backward Call closes the oldest
-//   open frame of that chunk. Inside a frame each buffer is a stack: Alloc pushes an instance, Free
-//   pops the newest. Writing goes to the newest instance, reading to the newest one that has been
-//   written: a kernel that reads and writes a buffer works in place, or, after an Alloc, from the
-//   instance below into the new one.
+//   open frame of that chunk. Where the backward pass is split, the Call of the input's gradient
+//   works in the oldest open frame that no such Call has worked in, and leaves it open; that of the
+//   weights' gradients closes the oldest. Inside a frame each buffer is a stack: Alloc pushes an
+//   instance, Free pops the newest. Writing goes to the newest instance, reading to the newest one
+//   that has been written: a kernel that reads and writes a buffer works in place, or, after an
+//   Alloc, from the instance below into the new one.
 // - Buffers of persistent terms (weights, gradients, optimizer) are arrays, allocated at the start
 //   of the step and never freed, indexed by the innermost Loop that is marked as running over
 //   layers (0 outside of one). Writing gradients accumulates; the Update clears them.
+// - A Send to its own class hands over within the rank and has no size.
 // - A Send of class a on channel c matches the Recv on c of the class that it names, in order. A
 //   Send never waits for its receiver; a Recv ends no sooner than its Send.
 // - Of a class only one rank is written down: of each group its instruction is the same for all.
@@ -140,7 +143,11 @@ struct Free {
   BufferId buffer;
   std::int64_t count = 1;
 };
-enum class Frame { none, open, close };
+// The newest instance of one buffer becomes the newest of another of its size. Takes no time.
+struct Move {
+  BufferId from, to;
+};
+enum class Frame { none, open, reuse, close };
 struct Call {
   BlockId block;
   Frame frame = Frame::none;
@@ -159,7 +166,7 @@ struct Loop {
 };
 
 struct Instruction {
-  std::variant<Compute, Collective, Send, Recv, Copy, Update, Alloc, Free, Call, Loop> what;
+  std::variant<Compute, Collective, Send, Recv, Copy, Update, Alloc, Free, Move, Call, Loop> what;
   Stream stream = Stream::compute;
   std::vector<EventId> wait = {};
   EventId signal = {};  // none: nobody waits

@@ -143,7 +143,33 @@ LayerPasses keep_some_operators(const Layer& layer) {
   return passes;
 }
 
+// --- split backward passes ---------------------------------------------------------------------
+
+// Nobody in the layer or before it waits for such an operator.
+bool gives_weight_gradients_only(const Layer& layer, const Op& op) {
+  return op.pass != Pass::forward &&
+         std::all_of(op.writes.begin(), op.writes.end(), [&](TensorId id) {
+           return layer.tensors[id].role == TensorRole::parameter_gradient;
+         });
+}
+
 }  // namespace
+
+SplitBackward split_backward(const Layer& layer, const LayerPasses& passes) {
+  SplitBackward split;
+  for (const Turn& turn : passes.backward) {
+    const Op& op = layer.ops[turn.op];
+    if (!gives_weight_gradients_only(layer, op)) {
+      split.input.push_back(turn);
+      continue;
+    }
+    split.weights.push_back(turn);
+    for (const TensorId id : op.reads) {
+      if (layer.tensors[id].role != TensorRole::parameter) split.held.insert(id);
+    }
+  }
+  return split;
+}
 
 LayerPasses passes_of(const Layer& layer, Recompute recompute) {
   switch (recompute) {

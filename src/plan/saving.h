@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "model/graph.h"
@@ -28,5 +29,13 @@ struct LayerPasses {
 // "op": outputs of attention and of every second matrix product, the first one included, counting
 // fused projections (q, k, v; gate, up) one by one. full: the layer's input; everything again.
 LayerPasses passes_of(const Layer& layer, Recompute recompute);
+
+// A backward pass in two (arXiv 2401.10241, section 2): what leads to the gradient of the input,
+// with all recomputation, and the products that only weights' gradients come of.
+struct SplitBackward {
+  std::vector<Turn> input, weights;
+  std::set<TensorId> held;  // activations and gradients that wait for the second
+};
+SplitBackward split_backward(const Layer& layer, const LayerPasses& passes);
 
 }  // namespace orrery

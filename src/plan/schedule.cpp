@@ -191,8 +191,8 @@ std::vector<Step> dual_pipe(std::int64_t pp, std::int64_t micro_batches, std::in
 void mark_edges(std::vector<Step>& steps) {
   std::map<std::int32_t, Step*> first, last;
   for (Step& step : steps) {
-    if (step.forward) first.try_emplace(step.chunk, &step);
-    if (!step.forward && step.pass != StepPass::input_gradient) last[step.chunk] = &step;
+    if (step.forward()) first.try_emplace(step.chunk, &step);
+    if (!step.forward() && step.pass != StepPass::input_gradient) last[step.chunk] = &step;
   }
   for (const auto& [chunk, step] : first) step->edge = true;
   for (const auto& [chunk, step] : last) step->edge = true;
@@ -216,6 +216,20 @@ std::vector<Step> unmarked_steps(Schedule schedule, std::int64_t pp, std::int64_
 }
 
 }  // namespace
+
+std::string_view name_of(StepPass pass) {
+  switch (pass) {
+    case StepPass::forward:
+      return "forward";
+    case StepPass::backward:
+      return "backward";
+    case StepPass::input_gradient:
+      return "input gradient";
+    case StepPass::weight_gradient:
+      return "weight gradient";
+  }
+  return "";
+}
 
 bool splits_backward(Schedule schedule) {
   return schedule == Schedule::zero_bubble_h1 || schedule == Schedule::zero_bubble_v ||

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "plan/strategy.h"
@@ -15,13 +16,14 @@
 namespace orrery {
 
 enum class StepPass { forward, backward, input_gradient, weight_gradient };
+std::string_view name_of(StepPass);
 
 struct Step {
   StepPass pass;
   std::int32_t chunk;
   bool edge = false;  // the chunk's first forward or the last step that writes its gradients
-  bool forward = pass == StepPass::forward;
 
+  bool forward() const { return pass == StepPass::forward; }
   bool operator==(const Step&) const = default;
 };
 

@@ -57,7 +57,7 @@ bool ends_gradient(const Step& step) {
 std::int64_t peak_in_flight(const std::vector<Step>& steps) {
   std::int64_t now = 0, peak = 0;
   for (const Step& step : steps) {
-    now += step.forward ? 1 : ends_gradient(step) ? -1 : 0;
+    now += step.forward() ? 1 : ends_gradient(step) ? -1 : 0;
     peak = std::max(peak, now);
   }
   return peak;
@@ -124,7 +124,7 @@ class Replay {
   }
 
   std::size_t length(const Stage& s) const {
-    const bool pair = pairs_ && s.next + 1 < s.steps.size() && s.steps[s.next].forward &&
+    const bool pair = pairs_ && s.next + 1 < s.steps.size() && s.steps[s.next].forward() &&
                       s.steps[s.next + 1].pass == StepPass::backward;
     return pair ? 2 : 1;
   }
@@ -197,7 +197,7 @@ TEST(Schedule, EachChunkRunsEachMicroBatchForwardsAndBackwardsOnce) {
     for (std::int64_t stage = 0; stage < c.pp; ++stage) {
       std::map<std::int32_t, std::array<std::int64_t, 3>> count;
       for (const Step& step : of(c, stage)) {
-        count[step.chunk][0] += step.forward;
+        count[step.chunk][0] += step.forward();
         count[step.chunk][1] += starts_gradient(step);
         count[step.chunk][2] += ends_gradient(step);
       }
@@ -213,7 +213,7 @@ TEST(Schedule, EveryForwardComesBeforeItsBackwardAndInputGradientsBeforeWeightGr
     for (std::int64_t stage = 0; stage < c.pp; ++stage) {
       std::map<std::int32_t, std::int64_t> forwards, gradients, ended;
       for (const Step& step : of(c, stage)) {
-        forwards[step.chunk] += step.forward;
+        forwards[step.chunk] += step.forward();
         gradients[step.chunk] += starts_gradient(step);
         ended[step.chunk] += ends_gradient(step);
         ASSERT_GE(forwards[step.chunk], gradients[step.chunk]);
@@ -331,7 +331,7 @@ TEST(Schedule, MicroBatchesInFlight) {
 std::string letters(const std::vector<Step>& steps) {
   std::string text;
   for (const Step& step : steps) {
-    const char* letter = step.forward                             ? "F"
+    const char* letter = step.forward()                           ? "F"
                          : step.pass == StepPass::input_gradient  ? "B"
                          : step.pass == StepPass::weight_gradient ? "W"
                                                                   : "BW";

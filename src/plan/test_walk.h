@@ -61,6 +61,10 @@ inline Memory memory_of(const RankClass& ranks) {
     if (const auto* alloc = std::get_if<Alloc>(&instruction.what)) {
       change(alloc->buffer, alloc->count);
     }
+    if (const auto* move = std::get_if<Move>(&instruction.what)) {
+      change(move->from, -1);
+      change(move->to, 1);
+    }
     if (const auto* free = std::get_if<Free>(&instruction.what)) change(free->buffer, -free->count);
   });
   return memory;

@@ -59,6 +59,7 @@ class ToyExecutor {
   };
   struct OpenFrame {
     std::int64_t micro_batch;
+    bool reused;
     std::map<BufferId, std::vector<Instance>> buffers;
   };
 
@@ -81,16 +82,24 @@ class ToyExecutor {
 
   void run(const Call& call) {
     std::deque<OpenFrame>& frames = frames_[call.chunk];
-    const bool opens = call.frame == Frame::open;
-    if (opens) frames.push_back({opened_[call.chunk]++, {}});
-    frame_ = opens ? &frames.back() : &frames.front();
+    if (call.frame == Frame::open) frames.push_back({opened_[call.chunk]++, false, {}});
+    frame_ = &frame_of(call, frames);
     run(ranks_.blocks[call.block].body);
     frame_ = nullptr;
-    if (opens) return;
+    if (call.frame != Frame::close) return;
     for (const auto& [id, stack] : frames.front().buffers) {
       if (!stack.empty()) throw std::runtime_error("left over: " + ranks_.buffers[id].name);
     }
     frames.pop_front();
+  }
+
+  static OpenFrame& frame_of(const Call& call, std::deque<OpenFrame>& frames) {
+    if (call.frame == Frame::open) return frames.back();
+    if (call.frame == Frame::close) return frames.front();
+    for (OpenFrame& frame : frames) {
+      if (!std::exchange(frame.reused, true)) return frame;
+    }
+    throw std::runtime_error("no frame to work in");
   }
 
   // --- buffers ----------------------------------------------------------------------------------
@@ -127,6 +136,12 @@ class ToyExecutor {
   void run(const Free& free) {
     auto& stack = frame_->buffers[free.buffer];
     stack.resize(stack.size() - free.count);
+  }
+
+  void run(const Move& move) {
+    auto& from = frame_->buffers[move.from];
+    frame_->buffers[move.to].push_back(std::move(from.back()));
+    from.pop_back();
   }
 
   // The flat array that a buffer of parameters or of their gradients lies in, read or written.
@@ -173,8 +188,10 @@ class ToyExecutor {
     const Matrix whole = read(send.buffer);
     const std::int64_t rows = whole.rows / me_.tp;
     const Matrix m = send.slice ? whole.some_rows(me_.tensor * rows, rows) : whole;
-    sent +=
-        static_cast<double>(m.v.size()) * element_size(ranks_.buffers[send.buffer].dtype).value();
+    if (send.to != id_) {
+      sent +=
+          static_cast<double>(m.v.size()) * element_size(ranks_.buffers[send.buffer].dtype).value();
+    }
     network_.send({rank_of(id_), rank_of(send.to), send.channel}, m);
   }
   void run(const Recv& recv) {

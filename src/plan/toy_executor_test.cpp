@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "plan/schedule.h"
 #include "plan/test_walk.h"
 
 namespace orrery {
@@ -168,15 +169,21 @@ std::vector<double> flat_embedding(const Model& w, std::int64_t t, std::int64_t 
 using Held = std::map<std::string, std::vector<std::vector<double>>>;
 Held held(const Model& m, const Strategy& s, std::int64_t stage, std::int64_t t) {
   Held held;
-  const auto split = layer_split(static_cast<std::int64_t>(m.layers.size()), s.pp, s.vpp);
-  std::int64_t global = 0;
-  for (std::int64_t slot = 0; slot < s.pp * s.vpp; ++slot) {
-    for (std::int64_t i = 0; i < split[slot % s.pp][slot / s.pp]; ++i, ++global) {
-      if (slot % s.pp == stage) held["decoder"].push_back(flat_layer(m.layers[global], t, s.tp));
+  const Placement placement(s.schedule, s.pp, s.vpp);
+  const auto split = layer_split(s, static_cast<std::int64_t>(m.layers.size()));
+  for (std::int64_t chunk = 0; chunk < placement.chunks(); ++chunk) {
+    const std::int64_t part = placement.part({stage, chunk});
+    std::int64_t first = 0;
+    for (std::int64_t before = 0; before < part; ++before) {
+      const Place place = placement.place(before);
+      first += split[place.stage][place.chunk];
     }
+    for (std::int64_t i = first; i < first + split[stage][chunk]; ++i) {
+      held["decoder"].push_back(flat_layer(m.layers[i], t, s.tp));
+    }
+    if (part == 0) held["embedding"] = {flat_embedding(m, t, s.tp)};
+    if (part == placement.parts() - 1) held["head"] = {flat_head(m, t, s.tp)};
   }
-  if (stage == 0) held["embedding"] = {flat_embedding(m, t, s.tp)};
-  if (stage == s.pp - 1) held["head"] = {flat_head(m, t, s.tp)};
   return held;
 }
 
@@ -271,6 +278,7 @@ struct Case {
   double share = 1;
   bool reshard = true;
   bool slices = false;
+  Schedule schedule = Schedule::one_f_one_b;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -283,7 +291,8 @@ TEST_P(ToyExecution, GivesTheLossAndTheGradientsOfOneRank) {
   s.tp = c.tp, s.pp = c.pp, s.vpp = c.vpp, s.dp = c.dp;
   s.sequence_parallel = c.sequence_parallel, s.zero = c.zero;
   s.recompute = c.recompute, s.recompute_share = c.share;
-  if (c.vpp > 1) s.schedule = Schedule::interleaved;
+  s.schedule = c.schedule;
+  if (c.vpp > 1 && c.schedule == Schedule::one_f_one_b) s.schedule = Schedule::interleaved;
   s.seq_len = seq, s.global_batch = 4 * s.dp;
   Recipe recipe;
   recipe.reshard_after_forward = c.reshard;
@@ -330,7 +339,8 @@ TEST_P(ToyExecution, CountsTheFlopsThatTheProgramStates) {
   s.tp = c.tp, s.pp = c.pp, s.vpp = c.vpp, s.dp = 1;
   s.sequence_parallel = c.sequence_parallel;
   s.recompute = c.recompute, s.recompute_share = c.share;
-  if (c.vpp > 1) s.schedule = Schedule::interleaved;
+  s.schedule = c.schedule;
+  if (c.vpp > 1 && c.schedule == Schedule::one_f_one_b) s.schedule = Schedule::interleaved;
   s.seq_len = seq, s.global_batch = 4;
   const Trained t = trained(toy(4), s);
   Ranks ranks = executed(t.program, s, weights(4));
@@ -355,6 +365,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"interleaved", 1, 2, 2, 1}, Case{"data_parallel", 1, 1, 1, 2},
         Case{"all_three", 2, 2, 2, 2}, Case{"all_three_sequence_parallel", 2, 2, 2, 2, true},
         Case{"slices_sent", 2, 2, 2, 1, false, Zero::none, Recompute::none, 1, true, true},
+        Case{"zb_h1", 1, 2, 1, 1, false, Zero::none, Recompute::none, 1, true, false,
+             Schedule::zero_bubble_h1},
+        Case{"zb_h1_all", 2, 4, 1, 2, true, Zero::none, Recompute::full, 1, true, false,
+             Schedule::zero_bubble_h1},
+        Case{"zb_v", 1, 2, 2, 1, false, Zero::none, Recompute::none, 1, true, false,
+             Schedule::zero_bubble_v},
+        Case{"zb_v_slices", 2, 2, 2, 2, false, Zero::none, Recompute::full, 0.5, true, true,
+             Schedule::zero_bubble_v},
         Case{"recompute", 2, 2, 1, 1, true, Zero::none, Recompute::full},
         Case{"recompute_half", 1, 2, 1, 1, false, Zero::none, Recompute::full, 0.5},
         Case{"zero_2", 1, 1, 1, 2, false, Zero::gradients},
