@@ -8,7 +8,7 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t most_layers = 10'000;
-constexpr std::int64_t most_width = 100'000'000;
+constexpr std::int64_t most_width = 10'000'000;
 constexpr std::int64_t most_rows = 1'000'000'000;
 
 }  // namespace
