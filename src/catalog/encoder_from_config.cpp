@@ -5,6 +5,7 @@
 #include "catalog/config_values.h"
 #include "catalog/encoder_decoders.h"
 #include "catalog/image_encoders.h"
+#include "catalog/speech_encoders.h"
 #include "catalog/text_encoders.h"
 #include "core/fields.h"
 
@@ -30,6 +31,7 @@ constexpr EncoderFamily known_families[] = {
     {"dinov2_with_registers", read_dinov2},
     {"distilbert", read_distilbert},
     {"electra", read_electra},
+    {"hubert", read_wav2vec2},
     {"m2m_100", read_m2m_100},
     {"marian", read_marian},
     {"mbart", read_mbart},
@@ -43,6 +45,7 @@ constexpr EncoderFamily known_families[] = {
     {"t5", read_t5},
     {"umt5", read_mt5},
     {"vit", read_vit},
+    {"wav2vec2", read_wav2vec2},
     {"whisper", read_whisper},
     {"xlm-roberta", read_xlm_roberta},
 };

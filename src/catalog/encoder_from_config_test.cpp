@@ -181,6 +181,16 @@ TEST(EncoderFromConfig, CountsWhisper) {
             1543490560);
 }
 
+TEST(EncoderFromConfig, CountsWav2Vec2AndHubert) {
+  EXPECT_EQ(weights(R"({"model_type": "hubert"})"), 94371712);
+  EXPECT_EQ(weights(R"({"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForCTC"]})"),
+            94396320);
+  EXPECT_EQ(weights(R"({"model_type": "wav2vec2", "hidden_size": 1024, "num_hidden_layers": 24,
+      "num_attention_heads": 16, "intermediate_size": 4096, "conv_bias": true,
+      "feat_extract_norm": "layer", "do_stable_layer_norm": true})"),
+            315438720);
+}
+
 TEST(EncoderFromConfig, AnEncoderDecoderWritesFromATower) {
   const Architecture a = read(R"({"model_type": "t5", "num_layers": 6, "num_decoder_layers": 2})");
   EXPECT_TRUE(a.causal && a.has_head && a.tied_embeddings);
@@ -209,6 +219,10 @@ TEST(EncoderFromConfig, RefusesImpossibleShapes) {
   EXPECT_EQ(refusal(R"({"model_type": "t5", "num_heads": 10000000, "d_kv": 10000000,
       "d_model": 10000000})"),
             "config.json: such a model would have more than 1e18 weights");
+  EXPECT_EQ(refusal(R"({"model_type": "wav2vec2", "conv_dim": [512, 512]})"),
+            "config.json: conv_kernel: must be as long as conv_dim");
+  EXPECT_EQ(refusal(R"({"model_type": "wav2vec2", "conv_kernel": []})"),
+            "config.json: conv_kernel: must list 1 to 64 numbers, each from 1 to 1024");
   EXPECT_EQ(refusal(R"({"model_type": "electra"})"),
             "config.json: embedding_size: embeddings of another width than hidden_size are not "
             "supported");
