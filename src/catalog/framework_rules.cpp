@@ -36,6 +36,7 @@ void read_rules(Fields& fields, Fields& sources, FrameworkRules& rules) {
   read("experts_with_tp", rules.experts_with_tp);
   read("offload", rules.offload);
   read("offload_in_pipelines", rules.offload_in_pipelines);
+  read("offload_with_recompute", rules.offload_with_recompute);
   read("offload_to", rules.offload_to);
   read("recompute", rules.recompute);
 }

@@ -34,7 +34,7 @@ struct FrameworkRules {
   Rule context;          ///< kinds of context parallelism
   Rule experts;          ///< "ep", "etp"
   Rule experts_with_tp;  ///< "sequence-parallel": only so
-  Rule offload, offload_in_pipelines;
+  Rule offload, offload_in_pipelines, offload_with_recompute;
   Rule offload_to;  ///< "nvme"
   Rule recompute;
   std::int64_t vocab_multiple = 1;  ///< rows of the vocabulary are padded to this times tp

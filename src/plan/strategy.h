@@ -1,12 +1,10 @@
-// How a training job is divided over ranks, and the rules a division must keep.
+// How a training job is divided over ranks; plan/rules.h says which divisions are valid.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "catalog/architecture.h"
 
 namespace orrery {
 
@@ -80,9 +78,5 @@ std::string_view name_of(Offload);
 // taking the place of one layer each (Llama 3 405B: 126 layers in 128 places; arXiv 2407.21783,
 // section 3.3.2).
 bool layers_fit(std::int64_t layers, std::int64_t pp, std::int64_t vpp);
-
-// Every rule that `strategy` breaks on `gpus` GPUs, each with the nearest values that keep it;
-// empty: valid.
-std::vector<std::string> broken_rules(const Strategy&, const Architecture&, std::int64_t gpus);
 
 }  // namespace orrery

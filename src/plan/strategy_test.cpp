@@ -1,6 +1,7 @@
-#include "plan/strategy.h"
-
 #include <gmock/gmock.h>
+
+#include "catalog/catalog.h"
+#include "plan/rules.h"
 
 namespace orrery {
 namespace {
@@ -14,6 +15,12 @@ Architecture model() {
   Architecture a;
   a.layers = 32, a.hidden = 4096, a.heads = 32, a.kv_heads = 8, a.ffn = 14336, a.vocab = 128256;
   return a;
+}
+
+// Of no framework in particular.
+std::vector<std::string> broken_rules(const Strategy& strategy, const Architecture& architecture,
+                                      std::int64_t gpus) {
+  return orrery::broken_rules(strategy, {.model = architecture, .rules = {}, .gpus = gpus});
 }
 
 Strategy layout() {
@@ -36,10 +43,12 @@ TEST(Strategy, RanksAreGpus) {
 TEST(Strategy, BatchesAreWhole) {
   Strategy s = layout();
   s.global_batch = 63;
-  EXPECT_THAT(broken_rules(s, model(), 32),
-              ElementsAre(HasSubstr("the nearest valid values are 60 and 64")));
+  EXPECT_THAT(
+      broken_rules(s, model(), 32),
+      ElementsAre(HasSubstr("the nearest valid values are 60 = 2 x 15 x 2 and 64 = 2 x 16 x 2")));
   s.global_batch = 3;
-  EXPECT_THAT(broken_rules(s, model(), 32), ElementsAre(HasSubstr("the nearest valid value is 4")));
+  EXPECT_THAT(broken_rules(s, model(), 32),
+              ElementsAre(HasSubstr("the nearest valid value is 4 = 2 x 1 x 2")));
   s.micro_batch = 0;
   EXPECT_THAT(broken_rules(s, model(), 32), ElementsAre(HasSubstr("micro-batch is 0")));
 }

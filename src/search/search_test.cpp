@@ -89,7 +89,7 @@ TEST(Search, TheNearestNeedsTheLeastMemoryOfAll) {
   EXPECT_EQ(found.nearest_miss->scenario.strategy.recompute, Recompute::full);
   for (const Ladder& ladder : candidates(space_of(request, base), base)) {
     for (const Strategy& strategy : ladder) {
-      if (!broken_rules(strategy, base.model, base.cluster.gpus).empty()) continue;
+      if (!broken_rules(strategy, setting_of(base)).empty()) continue;
       Scenario scenario = base;
       scenario.strategy = strategy;
       EXPECT_LE(found.nearest_miss->answer.needed(), total(scenario_memory(scenario).footprint));
@@ -129,7 +129,7 @@ TEST(Search, TheLeastMemoryIsNeverMoreThanTheExactOne) {
   std::int64_t compared = 0;
   for (const Ladder& ladder : candidates(space_of(request, base), base)) {
     for (const Strategy& strategy : ladder) {
-      if (!broken_rules(strategy, base.model, base.cluster.gpus).empty()) continue;
+      if (!broken_rules(strategy, setting_of(base)).empty()) continue;
       Scenario scenario = base;
       scenario.strategy = strategy;
       EXPECT_LE(least_memory(scenario), total(scenario_memory(scenario).footprint));
