@@ -36,6 +36,7 @@ constexpr std::array wholes = {
     Whole{"mistral3", "mistral"},
     Whole{"mllama", "mllama_text_model"},
     Whole{"paligemma", "gemma"},
+    Whole{"phi3_v", "phi3"},
     Whole{"qwen2_5_vl", "qwen2"},
     Whole{"qwen2_audio", "qwen2"},
     Whole{"qwen2_vl", "qwen2"},

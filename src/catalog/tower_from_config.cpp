@@ -215,6 +215,34 @@ Tower qwen3_vl(ConfigValues& config, const Architecture&) {
   return qwen3_vision(values);
 }
 
+// CLIP ViT-L/14 at 336 pixels, which the code beside the weights builds whatever img_processor says
+// but its name; 2 x 2 patches become one token, and a vector ends each row and each tile. Tokens
+// are those of one tile.
+Tower phi3_v(ConfigValues& config, const Architecture& text) {
+  ConfigValues processor = config.nested("img_processor", config.family());
+  const std::string kind = processor.text("name", "clip_vision_model");
+  if (kind != "clip_vision_model") {
+    processor.fields().fail("name", "the tower " + in_quotes(kind) + " is not supported",
+                            "it can be clip_vision_model");
+  }
+  const Json large = Json::object({{"hidden_size", 1024},
+                                   {"intermediate_size", 4096},
+                                   {"num_hidden_layers", 24},
+                                   {"num_attention_heads", 16},
+                                   {"image_size", 336},
+                                   {"patch_size", 14}});
+  const FieldPlace& where = config.fields().where();
+  ConfigValues vision(Fields(large, where.place, "img_processor"), kind, config.defaults());
+  config.note("img_processor is CLIP ViT-L/14 at 336 pixels");
+  config.note("an image of one tile");
+  Tower tower = clip_vision(vision);
+  merge_tokens(tower, config, "img_processor", 2);
+  const std::int64_t merged = 4 * tower.stack.hidden;
+  add_weights(tower, "ends of row and tile", 2 * merged);
+  tower.projector = {{merged, text.hidden, true}, {text.hidden, text.hidden, true}};
+  return tower;
+}
+
 // Chu et al. 2024 (arXiv 2407.10759), section 2: Whisper's encoder; two frames become one token.
 Tower qwen2_audio(ConfigValues& config, const Architecture& text) {
   ConfigValues values = config.nested("audio_config", "qwen2_audio_encoder");
@@ -248,6 +276,7 @@ constexpr WrapperFamily known_wrappers[] = {
     {"mistral3", "vision_config", mistral3},
     {"mllama", "vision_config", mllama},
     {"paligemma", "vision_config", paligemma},
+    {"phi3_v", "img_processor", phi3_v},
     {"qwen2_5_vl", "vision_config", qwen2_5_vl},
     {"qwen2_audio", "audio_config", qwen2_audio},
     {"qwen2_vl", "vision_config", qwen2_vl},
@@ -258,7 +287,7 @@ constexpr WrapperFamily known_wrappers[] = {
 };
 
 bool has_tower(const Json& config) {
-  for (const std::string_view key : {"vision_config", "audio_config"}) {
+  for (const std::string_view key : {"vision_config", "audio_config", "img_processor"}) {
     const Json* tower = config.find(key);
     if (tower && !tower->is_null()) return true;
   }

@@ -132,6 +132,15 @@ TEST(TowerFromConfig, CountsLlama32Vision) {
   EXPECT_EQ(read(config, 4096).tokens_out, 4 * 1601);
 }
 
+TEST(TowerFromConfig, CountsPhi3Vision) {
+  const std::string config = R"({"model_type": "phi3_v", "img_processor": {
+      "image_dim_out": 1024, "model_name": "openai/clip-vit-large-patch14-336",
+      "name": "clip_vision_model", "num_img_tokens": 144}})";
+  // 4,146,621,440 with the text stack of Phi-3 mini.
+  EXPECT_EQ(weights(config, 3072), 4146621440 - 3821079552);
+  EXPECT_EQ(read(config, 3072).tokens_out, 144);
+}
+
 TEST(TowerFromConfig, CountsQwenAudio) {
   const std::string config = R"({"model_type": "qwen2_audio", "audio_config": {}})";
   // 8,397,094,912 with a text stack of 32 layers as wide as 4096 and 156,032 words.
