@@ -35,14 +35,18 @@ struct Switch {
 
 struct Verb {
   std::string_view name, group, summary, usage, example;
-  std::string_view details;  // paragraphs of the help
-  bool asks;                 // takes a scenario file and its flags
-  bool arguments;            // takes others
+  std::string_view details;                // paragraphs of the help
+  bool asks;                               // takes a scenario file and its flags
+  bool arguments;                          // takes others
+  std::span<const std::string_view> keys;  // flags of a scenario that it takes without a file
   std::span<const Switch> switches;
   Reply (*run)(const Command&);
 };
 
 std::span<const Verb> verbs();
+
+// Whether `--key` is a flag of the verb.
+bool takes(const Verb& verb, std::string_view key);
 
 // Either a command for a verb, or text to print (help, the version). InputError for anything that
 // nobody understands, with near misses.
@@ -60,6 +64,7 @@ std::string version_text();
 Reply predict_verb(const Command&);
 Reply plan_verb(const Command&);
 Reply catalog_verb(const Command&);
+Reply model_verb(const Command&);
 Reply validate_verb(const Command&);
 Reply version_verb(const Command&);
 

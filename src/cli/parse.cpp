@@ -32,13 +32,11 @@ struct Flags {
   explicit Flags(const Verb& verb) {
     app.set_help_flag();
     app.allow_extras();
-    if (verb.asks) {
-      for (const RequestKey& key : request_keys()) {
-        const std::string name = add(key.name);
-        CLI::Option* option =
-            key.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name);
-        keys[std::string(key.name)] = option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-      }
+    for (const RequestKey& key : request_keys()) {
+      if (!takes(verb, key.name)) continue;
+      const std::string name = add(key.name);
+      CLI::Option* option = key.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name);
+      keys[std::string(key.name)] = option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
     for (const Switch& own : verb.switches) add_switch(own.name);
     for (const char* common : {"json", "explain", "help"}) add_switch(common);
@@ -99,7 +97,7 @@ void refuse_unknown(const std::vector<std::string>& extras, const Flags& flags) 
   }
 }
 
-Request request_of(const Flags& flags, std::vector<std::string>& files) {
+Request typed_request(const Flags& flags) {
   Request typed{.values = {}, .architecture = std::nullopt, .place = std::string(command_line)};
   for (const auto& [key, option] : flags.keys) {
     if (option->count() == 0) continue;
@@ -112,6 +110,12 @@ Request request_of(const Flags& flags, std::vector<std::string>& files) {
     }
     typed.values[key] = values.front();
   }
+  return typed;
+}
+
+// The flags, over the keys of the first file.
+Request request_of(const Flags& flags, std::vector<std::string>& files) {
+  const Request typed = typed_request(flags);
   if (files.empty()) return typed;
   const std::string file = files.front();
   files.erase(files.begin());
@@ -148,7 +152,7 @@ Parsed parse(std::vector<std::string> arguments) {
   }
   Command& command = parsed.command;
   parsed.verb = &verb;
-  if (verb.asks) command.request = request_of(flags, rest);
+  command.request = verb.asks ? request_of(flags, rest) : typed_request(flags);
   if (!rest.empty() && !verb.arguments) {
     throw InputError("unexpected argument " + in_quotes(rest.front()), "",
                      "usage: " + std::string(verb.usage));

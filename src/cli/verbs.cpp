@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "cli/command.h"
@@ -31,6 +32,14 @@ constexpr std::string_view catalog_details =
     "an\n"
     "entry: every fact with how it is known and its source.\n";
 
+constexpr std::array<std::string_view, 1> model_keys = {"seq-len"};
+
+constexpr std::string_view model_details =
+    "NAME is a model of the catalog (orrery catalog models), PATH the Hugging Face config.json of "
+    "any\n"
+    "other. Every key that a configuration leaves out is listed with what its family's code "
+    "takes.\n";
+
 constexpr std::array all_verbs = {
     Verb{.name = "plan",
          .group = "ask",
@@ -40,6 +49,7 @@ constexpr std::array all_verbs = {
          .details = plan_details,
          .asks = true,
          .arguments = false,
+         .keys = {},
          .switches = {},
          .run = plan_verb},
     Verb{.name = "predict",
@@ -51,6 +61,7 @@ constexpr std::array all_verbs = {
          .details = "",
          .asks = true,
          .arguments = false,
+         .keys = {},
          .switches = {},
          .run = predict_verb},
     Verb{.name = "catalog",
@@ -61,8 +72,20 @@ constexpr std::array all_verbs = {
          .details = catalog_details,
          .asks = false,
          .arguments = true,
+         .keys = {},
          .switches = {},
          .run = catalog_verb},
+    Verb{.name = "model",
+         .group = "evidence",
+         .summary = "the shape of a model, its parameters, FLOPs and memory",
+         .usage = "orrery model NAME|PATH [--seq-len N]",
+         .example = "orrery model deepseek-v3",
+         .details = model_details,
+         .asks = false,
+         .arguments = true,
+         .keys = model_keys,
+         .switches = {},
+         .run = model_verb},
     Verb{.name = "validate",
          .group = "evidence",
          .summary = "predictions against published measurements",
@@ -71,6 +94,7 @@ constexpr std::array all_verbs = {
          .details = "",
          .asks = false,
          .arguments = true,
+         .keys = {},
          .switches = validate_switches,
          .run = validate_verb},
     Verb{.name = "version",
@@ -81,6 +105,7 @@ constexpr std::array all_verbs = {
          .details = "",
          .asks = false,
          .arguments = false,
+         .keys = {},
          .switches = {},
          .run = version_verb},
 };
@@ -89,9 +114,20 @@ void add_line(std::string& text, const std::string& left, std::string_view right
   text += fmt::format("  {:<28} {}\n", left, right);
 }
 
+void add_key(std::string& text, const RequestKey& key) {
+  const std::string left = fmt::format("--{} {}", key.name, key.values);
+  if (left.size() <= 28) return add_line(text, left, key.help);
+  text += "  " + left + "\n";
+  add_line(text, "", key.help);
+}
+
 }  // namespace
 
 std::span<const Verb> verbs() { return all_verbs; }
+
+bool takes(const Verb& verb, std::string_view key) {
+  return verb.asks || std::ranges::find(verb.keys, key) != verb.keys.end();
+}
 
 std::string version_text() { return "orrery " ORRERY_VERSION "\n"; }
 
@@ -115,17 +151,12 @@ std::string help_text(const Verb& verb) {
   if (verb.asks) {
     text +=
         "\nSCENARIO is a YAML or JSON file whose keys are the flags below; flags win over it.\n";
-    std::string_view group;
-    for (const RequestKey& key : request_keys()) {
-      if (key.group != group) text += fmt::format("\n{}\n", group = key.group);
-      std::string left = fmt::format("--{} {}", key.name, key.values);
-      if (left.size() <= 28) {
-        add_line(text, left, key.help);
-      } else {
-        text += "  " + left + "\n";
-        add_line(text, "", key.help);
-      }
-    }
+  }
+  std::string_view group;
+  for (const RequestKey& key : request_keys()) {
+    if (!takes(verb, key.name)) continue;
+    if (key.group != group) text += fmt::format("\n{}\n", group = key.group);
+    add_key(text, key);
   }
   text += "\noutput\n";
   for (const Switch& own : verb.switches) add_line(text, "--" + std::string(own.name), own.help);
