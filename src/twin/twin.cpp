@@ -258,6 +258,9 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   answer.memory = memory_of(program, scenario.framework);
   check_memory(scenario, answer, unfit);
   if (!answer.feasible && unfit == Unfit::leave) return answer;
+  for (std::string& trap : traps(scenario.strategy, setting_of(scenario))) {
+    answer.warnings.push_back(std::move(trap));
+  }
 
   const Watts limit = scenario.power_cap.value_or(scenario.cluster.gpu.power.limit.value());
   const Prices prices = price(program, {.cluster = scenario.cluster,
