@@ -110,6 +110,13 @@ std::string ConfigValues::family_under(std::string_view key, const std::string& 
   return nested(key, fallback).text("model_type", fallback);
 }
 
+bool ConfigValues::is_built_for(std::string_view task) {
+  const auto names = fields_.optional<std::vector<std::string>>("architectures");
+  return names && std::ranges::any_of(*names, [task](const std::string& name) {
+           return name.find(task) != std::string::npos;
+         });
+}
+
 void ConfigValues::note(const std::string& what) {
   const std::string text = what + " (" + family_ + ")";
   if (std::find(defaults_->begin(), defaults_->end(), text) == defaults_->end()) {

@@ -40,6 +40,9 @@ class ConfigValues {
   ConfigValues nested(std::string_view key, std::string family);
   std::string family_under(std::string_view key, const std::string& fallback);
 
+  /// One of `architectures` has `task` in its name: "ForImageClassification".
+  bool is_built_for(std::string_view task);
+
   void note(const std::string& what);
   Fields& fields() { return fields_; }
   const std::string& family() const { return family_; }

@@ -65,6 +65,7 @@ Architecture read_t5_like(ConfigValues& values, const T5Defaults& fallback) {
   const std::int64_t buckets = values.rows({"relative_attention_num_buckets"}, 32);
   add_relative_positions(encoder, buckets, fallback.bias_per_layer);
   add_relative_positions(decoder, buckets, fallback.bias_per_layer);
+  if (values.is_built_for("EncoderModel")) return encoder;  // as image generators read prompts
   decoder.tied_embeddings = values.flag("tie_word_embeddings", fallback.tied);
   make_decoder(decoder);
   decoder.towers.push_back(text_encoder(std::move(encoder)));

@@ -160,6 +160,15 @@ TEST(EncoderFromConfig, CountsT5AndItsKin) {
   EXPECT_EQ(weights(R"({"model_type": "mt5"})"), 300176768);
 }
 
+TEST(EncoderFromConfig, CountsT5sEncoderAlone) {
+  const Architecture a = read(R"({"model_type": "t5", "architectures": ["T5EncoderModel"],
+      "d_model": 4096, "num_heads": 64, "num_layers": 24, "d_ff": 10240,
+      "feed_forward_proj": "gated-gelu"})");
+  EXPECT_EQ(test_weights(a), 4762310656);  // version 1.1 XXL
+  EXPECT_TRUE(a.towers.empty());
+  EXPECT_FALSE(a.causal || a.has_head);
+}
+
 TEST(EncoderFromConfig, CountsBartAndItsKin) {
   EXPECT_EQ(weights(R"({"model_type": "bart"})"), 406291456);
   EXPECT_EQ(weights(R"({"model_type": "bart", "d_model": 768, "encoder_layers": 6,

@@ -1,9 +1,7 @@
 #include "catalog/image_encoders.h"
 
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "catalog/image_patches.h"
 #include "catalog/vision_towers.h"
@@ -16,14 +14,6 @@ constexpr StackShape vit_base = {.layers = 12, .hidden = 768, .heads = 12, .ffn 
 constexpr ImageSizes vit_image = {.image = 224, .patch = 16};
 constexpr std::int64_t most_classes = 10'000'000;
 
-bool is_built_for(ConfigValues& values, std::string_view task) {
-  const auto names = values.fields().optional<std::vector<std::string>>("architectures");
-  for (const std::string& name : names.value_or(std::vector<std::string>())) {
-    if (name.find(task) != std::string::npos) return true;
-  }
-  return false;
-}
-
 // From num_labels or the names of the classes; 0 if there is no word of classes.
 std::int64_t read_classes(ConfigValues& values) {
   Fields& fields = values.fields();
@@ -31,7 +21,7 @@ std::int64_t read_classes(ConfigValues& values) {
   if (given) return *given;
   const auto names = fields.optional_nested("id2label");
   if (names) return static_cast<std::int64_t>(names->json().size());
-  if (!is_built_for(values, "ForImageClassification")) return 0;
+  if (!values.is_built_for("ForImageClassification")) return 0;
   values.note("num_labels = 2");
   return 2;
 }
@@ -111,7 +101,7 @@ Architecture read_vit(ConfigValues& values) {
 Architecture read_deit(ConfigValues& values) {
   Architecture a = vit_stack(values);
   a.extra.emplace_back("distillation token", a.hidden);
-  add_head_or_pooler(a, values, is_built_for(values, "WithTeacher") ? 2 : 1);
+  add_head_or_pooler(a, values, values.is_built_for("WithTeacher") ? 2 : 1);
   return stack_alone(patch_tower(std::move(a), read_patches(values, vit_image), 2));
 }
 
@@ -164,7 +154,7 @@ Architecture read_dinov2(ConfigValues& values) {
   const bool has_registers = values.family() == "dinov2_with_registers";
   const std::int64_t registers = has_registers ? values.small({"num_register_tokens"}, 4, 0) : 0;
   if (registers > 0) a.extra.emplace_back("register tokens", registers * a.hidden);
-  if (is_built_for(values, "ForImageClassification")) {
+  if (values.is_built_for("ForImageClassification")) {
     a.extra.emplace_back("class head", class_head(2 * a.hidden, read_classes(values)));
   }
   return stack_alone(
@@ -188,7 +178,7 @@ Architecture read_clip(ConfigValues& values) {
 
 Architecture read_clip_text(ConfigValues& values) {
   Architecture a = clip_text(values);
-  if (is_built_for(values, "WithProjection")) {
+  if (values.is_built_for("WithProjection")) {
     a.extra.emplace_back("text projection", a.hidden * values.width({"projection_dim"}, 512));
   }
   return a;
@@ -196,7 +186,7 @@ Architecture read_clip_text(ConfigValues& values) {
 
 Architecture read_clip_vision(ConfigValues& values) {
   Architecture a = stack_alone(clip_vision(values));
-  if (is_built_for(values, "WithProjection")) {
+  if (values.is_built_for("WithProjection")) {
     a.extra.emplace_back("projection", a.hidden * values.width({"projection_dim"}, 512));
   }
   return a;

@@ -59,12 +59,6 @@ void add_position_convolution(Architecture& a, ConfigValues& values) {
   a.extra.emplace_back("position convolution", a.hidden * (a.hidden / groups * taps + 1) + taps);
 }
 
-bool has_character_head(ConfigValues& values) {
-  const auto names = values.fields().optional<std::vector<std::string>>("architectures");
-  const auto is_ctc = [](const std::string& name) { return name.ends_with("ForCTC"); };
-  return names && std::ranges::any_of(*names, is_ctc);
-}
-
 }  // namespace
 
 // Baevski et al. 2020 (arXiv 2006.11477), section 2; HuBERT (2106.07447) keeps the shape. One norm
@@ -81,7 +75,7 @@ Architecture read_wav2vec2(ConfigValues& values) {
   a.extra.emplace_back("feature projection", 2 * features + (features + 1) * a.hidden);
   add_position_convolution(a, values);
   a.extra.emplace_back("masked frame", a.hidden);
-  if (has_character_head(values)) {
+  if (values.is_built_for("ForCTC")) {
     a.extra.emplace_back("character head", (a.hidden + 1) * values.rows({"vocab_size"}, 32));
   }
   return a;
