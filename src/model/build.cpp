@@ -107,7 +107,7 @@ void expect_valid(const Architecture& a, const LayerKind& kind) {
 
 void expect_valid(const Architecture& a, const GraphOptions& options) {
   EXPECT(options.micro_batch > 0 && options.seq_len > 0);
-  EXPECT(a.layers > 0 && a.hidden > 0 && a.vocab > 0);
+  EXPECT(a.layers > 0 && a.hidden > 0);
   EXPECT(a.norms_per_layer == 1 || a.norms_per_layer == 2 || a.norms_per_layer == 4);
   EXPECT(options.padded_vocab == 0 || options.padded_vocab >= a.vocab);
   EXPECT(unlowered(a).empty());
@@ -172,6 +172,9 @@ std::string unlowered(const Architecture& a) {
   }
   if (a.towers.size() > 1) {
     return "models with more than one tower can be described but not trained yet";
+  }
+  if (a.vocab == 0) {
+    return "models that read images or sound alone can be described but not trained yet";
   }
   return "";
 }
