@@ -240,11 +240,11 @@ std::vector<Step> steps(Schedule schedule, std::int64_t pp, std::int64_t vpp,
                         std::int64_t micro_batches, std::int64_t stage) {
   EXPECT(pp >= 1 && vpp >= 1 && micro_batches >= 1 && 0 <= stage && stage < pp);
   EXPECT(vpp == 1 || schedule == Schedule::gpipe || schedule == Schedule::interleaved ||
-         schedule == Schedule::zero_bubble_v);
+         schedule == Schedule::zero_bubble_v || schedule == Schedule::dual_pipe);
   EXPECT(schedule != Schedule::interleaved || micro_batches % pp == 0);
   EXPECT(schedule != Schedule::zero_bubble_v || vpp == 2);
   EXPECT(schedule != Schedule::dual_pipe ||
-         (pp % 2 == 0 && micro_batches % 2 == 0 && micro_batches >= 2 * pp));
+         (vpp == 2 && pp % 2 == 0 && micro_batches % 2 == 0 && micro_batches >= 2 * pp));
   std::vector<Step> steps = unmarked_steps(schedule, pp, vpp, micro_batches, stage);
   mark_edges(steps);
   return steps;
@@ -253,7 +253,7 @@ std::vector<Step> steps(Schedule schedule, std::int64_t pp, std::int64_t vpp,
 // --- placement ---------------------------------------------------------------------------------
 
 Placement::Placement(Schedule schedule, std::int64_t pp, std::int64_t vpp)
-    : schedule_(schedule), pp_(pp), chunks_(schedule == Schedule::dual_pipe ? 2 : vpp) {}
+    : schedule_(schedule), pp_(pp), chunks_(vpp) {}
 
 std::int64_t Placement::part(Place place) const {
   const auto [stage, chunk] = place;

@@ -39,8 +39,8 @@ bool splits_backward(Schedule);
 //                micro-batches late, so that no stage holds more than 1F1B's first.
 //   zb-v         arXiv 2405.15362 (also 2401.10241, section 6): two chunks a stage.
 //   dualpipe     arXiv 2412.19437, section 3.2.1, in the eight parts of DeepSeek's code
-//                (github.com/deepseek-ai/DualPipe); owes pp even, micro_batches even and at least
-//                2 pp. Each chunk runs half of the micro-batches.
+//                (github.com/deepseek-ai/DualPipe); owes vpp 2, pp even, micro_batches even and
+//                at least 2 pp. Each chunk runs half of the micro-batches.
 std::vector<Step> steps(Schedule, std::int64_t pp, std::int64_t vpp, std::int64_t micro_batches,
                         std::int64_t stage);
 

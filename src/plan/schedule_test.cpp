@@ -30,9 +30,9 @@ const std::vector<Case> cases = {
     {Schedule::zero_bubble_h1, 4, 1, 4}, {Schedule::zero_bubble_h1, 8, 1, 24},
     {Schedule::zero_bubble_v, 1, 2, 2},  {Schedule::zero_bubble_v, 4, 2, 1},
     {Schedule::zero_bubble_v, 4, 2, 5},  {Schedule::zero_bubble_v, 4, 2, 8},
-    {Schedule::zero_bubble_v, 8, 2, 32}, {Schedule::dual_pipe, 2, 1, 4},
-    {Schedule::dual_pipe, 4, 1, 8},      {Schedule::dual_pipe, 8, 1, 20},
-    {Schedule::dual_pipe, 10, 1, 20},    {Schedule::dual_pipe, 16, 1, 64},
+    {Schedule::zero_bubble_v, 8, 2, 32}, {Schedule::dual_pipe, 2, 2, 4},
+    {Schedule::dual_pipe, 4, 2, 8},      {Schedule::dual_pipe, 8, 2, 20},
+    {Schedule::dual_pipe, 10, 2, 20},    {Schedule::dual_pipe, 16, 2, 64},
 };
 
 std::vector<Step> of(const Case& c, std::int64_t stage) {
@@ -288,7 +288,7 @@ TEST(Schedule, ZeroBubbleVHasNoBubbleButTheStart) {
 TEST(Schedule, BubbleOfDualPipe) {
   for (const std::int64_t pp : {2, 4, 8, 16}) {
     for (const std::int64_t micro_batches : {2 * pp, 2 * pp + 4, 8 * pp}) {
-      const Case c = {Schedule::dual_pipe, pp, 1, micro_batches};
+      const Case c = {Schedule::dual_pipe, pp, 2, micro_batches};
       const auto half = static_cast<double>(pp / 2 - 1);
       EXPECT_DOUBLE_EQ(Replay(c, equal, true).bubble(), half * (3 + 2 - 3));
       // Each sent on as soon as it is done, it is as ZB-H1's of half as many stages.
@@ -350,9 +350,9 @@ TEST(Schedule, ZeroBubbleH1OrderIsThePapers) {
 
 TEST(Schedule, DualPipeIsTheSameFromBothEnds) {
   for (const std::int64_t stage : {0, 1, 2, 3}) {
-    std::vector<Step> mirrored = steps(Schedule::dual_pipe, 8, 1, 20, 7 - stage);
+    std::vector<Step> mirrored = steps(Schedule::dual_pipe, 8, 2, 20, 7 - stage);
     for (Step& step : mirrored) step.chunk = 1 - step.chunk;
-    EXPECT_EQ(letters(mirrored), letters(steps(Schedule::dual_pipe, 8, 1, 20, stage)));
+    EXPECT_EQ(letters(mirrored), letters(steps(Schedule::dual_pipe, 8, 2, 20, stage)));
   }
 }
 
@@ -399,7 +399,7 @@ TEST(Placement, PartsFollowEachOtherFromStageToStage) {
 
 TEST(Placement, InterleavedGoesRoundTheVComesBackAndDualPipeMirrors) {
   const Placement ring(Schedule::interleaved, 4, 2), v(Schedule::zero_bubble_v, 4, 2),
-      dual(Schedule::dual_pipe, 4, 1);
+      dual(Schedule::dual_pipe, 4, 2);
   EXPECT_EQ(ring.next({3, 0}), (Place{0, 1}));
   EXPECT_EQ(v.next({3, 0}), (Place{3, 1}));
   EXPECT_EQ(v.next({1, 1}), (Place{0, 1}));
@@ -431,7 +431,7 @@ TEST(Fold, SizeDoesNotGrowWithMicroBatches) {
        {Case{Schedule::gpipe, 4, 1, 64}, Case{Schedule::one_f_one_b, 4, 1, 64},
         Case{Schedule::one_f_one_b, 16, 1, 64}, Case{Schedule::interleaved, 8, 6, 64},
         Case{Schedule::interleaved, 16, 8, 64}, Case{Schedule::zero_bubble_h1, 16, 1, 64},
-        Case{Schedule::zero_bubble_v, 16, 2, 64}, Case{Schedule::dual_pipe, 16, 1, 64}}) {
+        Case{Schedule::zero_bubble_v, 16, 2, 64}, Case{Schedule::dual_pipe, 16, 2, 64}}) {
     for (std::int64_t stage = 0; stage < c.pp; ++stage) {
       Case longer = c;
       longer.micro_batches = 4096;

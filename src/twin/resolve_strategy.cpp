@@ -179,6 +179,9 @@ void Resolver::schedule() {
   } else if (order && s.schedule == Schedule::zero_bubble_v) {
     s.vpp = 2;
     assume("vpp", "2", "the two arms of the V");
+  } else if (order && s.schedule == Schedule::dual_pipe) {
+    s.vpp = 2;
+    assume("vpp", "2", "a chunk of each copy of the model");
   } else {
     const bool one = (order && s.schedule != Schedule::interleaved) || asked("split") ||
                      asked("first-stage-layers") || asked("last-stage-layers");
