@@ -7,7 +7,6 @@
 #include <string>
 
 #include "catalog/catalog.h"
-#include "core/error.h"
 
 namespace orrery {
 namespace {
