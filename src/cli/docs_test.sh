@@ -35,6 +35,8 @@ a-1,l4,1,tiny,2,256,2,1024,8,bf16,9' >"$folder/rows.csv"
 {
   "$orrery" validate "$folder/rows.csv" --json
   "$orrery" predict --model gpt2 --gpu l4 --json
+  "$orrery" model gemma-3-27b --json
+  "$orrery" model deepseek-v3 --json
 } | grep -oP '^ *"\K[a-z_]+(?=":)' | sort -u >"$folder/keys"
 while read -r key; do
   listed "$key" docs/formats.md

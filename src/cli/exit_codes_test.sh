@@ -35,6 +35,9 @@ expect 0 "" catalog h100 --json
 expect 0 "" predict --model llama-3.1-8b "${job[@]}" --tp 2
 expect 0 "" predict --model llama-3.1-8b "${job[@]}" --tp 2 --json
 expect 0 "" predict --model llama-3.1-8b "${job[@]}" --tp 2 --explain
+expect 0 "" model deepseek-v3
+expect 0 "" model mamba-2.8b --json
+expect 0 "" model gpt2 --seq-len 1024
 expect 1 "" predict --model llama-3.1-405b "${job[@]}" --tp 8
 expect 1 "" predict --model llama-3.1-405b "${job[@]}" --tp 8 --json
 expect 1 "" predict --model llama-3.1-8b "${job[@]}" --tp 3 --dp 2
@@ -50,6 +53,10 @@ expect 2 "not modelled yet" predict --model llama-3.1-8b "${job[@]}" --ep 8
 expect 2 "no/such/config.json" predict --model no/such/config.json "${job[@]}"
 expect 2 "no-such.yaml" predict no-such.yaml
 expect 2 "no-such-thing" catalog no-such-thing
+expect 2 "no model is given" model
+expect 2 'did you mean "deepseek-v3"?' model deepsek-v3
+expect 2 "--seq-len: " model gpt2 --seq-len none
+expect 2 'unknown flag "--tp"' model gpt2 --tp 2
 
 printf 'model: llama-3.1-8b\ngpu: h100-sxm\ngpus: 8\nglobal-batch: 64\ntp: 2\n' >"$folder/job.yaml"
 expect 0 "" predict "$folder/job.yaml"

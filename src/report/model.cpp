@@ -53,6 +53,11 @@ bool mixes_by(const Architecture& model, Mixer mixer) {
                              [&](const LayerRun& run) { return run.kind.mixer == mixer; });
 }
 
+bool has_feed_forward(const Architecture& model) {
+  return std::ranges::any_of(
+      layer_runs(model), [](const LayerRun& run) { return run.kind.ffn > 0 || run.kind.experts; });
+}
+
 void add_attention(Table& table, const Architecture& model) {
   if (mixes_by(model, Mixer::attention)) {
     table.rows.push_back({"heads", fmt::format("{} of {}, {} for keys and values", model.heads,
@@ -81,7 +86,9 @@ Table shape_table(const Architecture& model) {
   table.rows.push_back({"hidden", whole(model.hidden)});
   add_attention(table, model);
   add_state_space(table, model);
-  table.rows.push_back({"activation", std::string(to_text(model.activation))});
+  if (has_feed_forward(model)) {
+    table.rows.push_back({"activation", std::string(to_text(model.activation))});
+  }
   table.rows.push_back({"positions", std::string(to_text(model.positions))});
   if (model.vocab > 0) {
     const char* head = !model.has_head ? "" : model.tied_embeddings ? ", tied to the head" : "";

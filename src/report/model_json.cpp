@@ -128,6 +128,7 @@ Json model_json(const Architecture& model, std::int64_t seq_len) {
        {"head_dim", or_null(model.head_dim)},
        {"feed_forward", or_null(model.ffn)},
        {"activation", to_text(model.activation)},
+       {"norm", to_text(model.norm)},
        {"experts", experts_json(model)},
        {"vocabulary", or_null(model.vocab)},
        {"tied_embeddings", model.tied_embeddings},
