@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 
-#include "catalog/architecture_from_config.h"
+#include "catalog/named_model.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "twin/resolver.h"
@@ -24,13 +23,6 @@ std::string_view name_of(AttentionKernel kernel) {
     if (value == kernel) return name;
   }
   return "";
-}
-
-// "gpt/config.json" is gpt, "gpt.json" too.
-std::string name_of_config(const std::string& path) {
-  const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
-  const bool plain = file.stem() == "config" && file.has_parent_path();
-  return plain ? file.parent_path().filename().string() : file.stem().string();
 }
 
 }  // namespace
@@ -83,16 +75,10 @@ void Resolver::model() {
     throw InputError("no model is given", "", "add --model NAME, such as --model llama-3.1-8b",
                      request_.place);
   }
-  const std::string& text = name.text();
-  if (text.find('/') != std::string::npos || text.ends_with(".json")) {
-    scenario_.model = architecture_from_config(read_json(text), text);
-    scenario_.model.name = name_of_config(text);
-  } else {
-    try {
-      scenario_.model = catalog_.model(text);
-    } catch (const InputError& error) {
-      throw error.within(name.place());
-    }
+  try {
+    scenario_.model = named_model(catalog_, name.text());
+  } catch (const InputError& error) {
+    throw error.within(name.place());
   }
   if (const std::string why = unlowered(scenario_.model); !why.empty()) {
     name.fail("cannot be predicted: " + why, "orrery catalog models lists those that can");
