@@ -233,5 +233,186 @@ TEST(ArchitectureFromConfig, TakesNullAsAllHeads) {
   EXPECT_EQ(architecture_from_config(json, "config.json").kv_heads, 4);
 }
 
+// "3 dense, 58 experts".
+std::string layers_of(const Architecture& a) {
+  std::string text;
+  for (const LayerRun& run : layer_runs(a)) {
+    text += (text.empty() ? "" : ", ") + std::to_string(run.count) + " " + run.kind.name;
+  }
+  return text;
+}
+
+Json with(Json json, const std::string& key, Json value) {
+  json.set(key, std::move(value));
+  return json;
+}
+
+TEST(ArchitectureFromConfig, ReadsExpertsAndTheDenseLayersBeforeThem) {
+  const Architecture a = catalog().model("deepseek-v3");
+  EXPECT_EQ(layers_of(a), "3 dense, 58 experts");
+  EXPECT_EQ(a.runs[0].kind.ffn, 18432);
+  EXPECT_EQ(a.runs[1].kind.ffn, 0);
+  EXPECT_EQ(a.runs[1].kind.mixer, Mixer::latent_attention);
+  EXPECT_EQ(a.experts.count, 256);
+  EXPECT_EQ(a.experts.top_k, 8);
+  EXPECT_EQ(a.experts.width, 2048);
+  EXPECT_EQ(a.experts.shared_width, 2048);
+  EXPECT_TRUE(a.experts.correction_bias);
+  EXPECT_FALSE(a.experts.shared_gate);
+  EXPECT_EQ(a.latent.q_rank, 1536);
+  EXPECT_EQ(a.latent.kv_rank, 512);
+  EXPECT_EQ(a.head_dim, 192);
+  EXPECT_EQ(a.mtp_layers, 1);
+  EXPECT_EQ(catalog().model("deepseek-v2-lite").latent.q_rank, 0);
+}
+
+TEST(ArchitectureFromConfig, ReadsExpertsOfEveryLayer) {
+  const Architecture mixtral = catalog().model("mixtral-8x7b-v0.1");
+  EXPECT_EQ(layers_of(mixtral), "32 experts");
+  EXPECT_EQ(mixtral.experts.width, 14336);
+  const Architecture qwen = catalog().model("qwen1.5-moe-a2.7b");
+  EXPECT_TRUE(qwen.experts.shared_gate && qwen.qkv_bias);
+  EXPECT_EQ(qwen.experts.shared_width, 5632);
+  const Architecture grok = catalog().model("grok-1");
+  EXPECT_EQ(grok.experts.count, 8);
+  EXPECT_EQ(grok.activation, Activation::geglu);
+  EXPECT_EQ(grok.norms_per_layer, 4);
+}
+
+TEST(ArchitectureFromConfig, FindsLocalLayersWhereverTheyAreSaid) {
+  const Architecture gemma2 = catalog().model("gemma-2-27b");  // by the family
+  EXPECT_EQ(gemma2.runs.size(), 46u);
+  EXPECT_EQ(gemma2.runs[0].kind.window, 4096);
+  EXPECT_EQ(gemma2.runs[1].kind.window, 0);
+  EXPECT_EQ(gemma2.norms_per_layer, 4);
+  const Architecture gemma3 = catalog().model("gemma-3-27b");  // by a pattern
+  EXPECT_EQ(gemma3.runs[0].count, 5);
+  EXPECT_EQ(gemma3.runs[1].count, 1);
+  EXPECT_EQ(gemma3.runs[0].kind.window, 1024);
+  EXPECT_EQ(gemma3.runs.back().kind.name, "local");         // 62 = 10 x 6 + 2
+  const Architecture oss = catalog().model("gpt-oss-20b");  // by a list
+  EXPECT_EQ(oss.runs[0].kind.window, 128);
+  EXPECT_EQ(oss.runs[0].kind.name, "local experts");
+  EXPECT_EQ(oss.runs[1].kind.window, 0);
+  EXPECT_TRUE(oss.attention_sinks && oss.experts.bias && oss.experts.router_bias);
+}
+
+TEST(ArchitectureFromConfig, ReadsLlama4sChunksAndLayersWithoutPositions) {
+  const Architecture a = catalog().model("llama-4-scout-17b-16e");
+  EXPECT_EQ(a.family, "llama4");
+  EXPECT_EQ(a.runs.size(), 24u);
+  EXPECT_EQ(a.runs[0].count, 3);
+  EXPECT_EQ(a.runs[0].kind.window, 8192);
+  EXPECT_TRUE(a.runs[0].kind.chunked && a.runs[0].kind.rotary);
+  EXPECT_FALSE(a.runs[1].kind.rotary);
+  EXPECT_EQ(a.runs[1].kind.window, 0);
+  EXPECT_FALSE(a.qk_norm);  // that norm has no weights
+  EXPECT_EQ(a.experts.shared_width, 8192);
+  const Architecture maverick = read(R"({"model_type": "llama4_text", "hidden_size": 5120,
+      "num_hidden_layers": 48, "num_attention_heads": 40, "vocab_size": 202048,
+      "intermediate_size": 8192, "interleave_moe_layer_step": 2, "num_local_experts": 128})");
+  EXPECT_EQ(expert_layers(maverick), 24);
+  EXPECT_EQ(maverick.runs[0].kind.ffn, 16384);
+  EXPECT_TRUE(maverick.runs[1].kind.experts);
+}
+
+TEST(ArchitectureFromConfig, FillsAnIncompleteTextPartFromItsClass) {
+  const Architecture a = catalog().model("llava-1.5-7b");
+  EXPECT_EQ(a.family, "llava");
+  EXPECT_EQ(a.hidden, 4096);
+  EXPECT_EQ(a.layers, 32);
+  EXPECT_EQ(a.ffn, 11008);
+  EXPECT_EQ(a.vocab, 32064);
+  EXPECT_EQ(std::ranges::count(a.defaults, "text_config.intermediate_size = 11008 (llama)"), 1);
+  ASSERT_EQ(a.towers.size(), 1u);
+  const Architecture flat = catalog().model("qwen2-vl-7b");
+  EXPECT_TRUE(flat.qkv_bias);
+  EXPECT_EQ(flat.hidden, 3584);
+  EXPECT_EQ(flat.towers.size(), 1u);
+}
+
+TEST(ArchitectureFromConfig, ReadsMambaAndItsHybrids) {
+  const Architecture mamba = catalog().model("mamba-2.8b");
+  EXPECT_EQ(layers_of(mamba), "64 mamba");
+  EXPECT_EQ(mamba.runs[0].kind.ffn, 0);
+  EXPECT_EQ(mamba.state_space.inner, 5120);
+  EXPECT_EQ(mamba.state_space.dt_rank, 160);
+  EXPECT_EQ(mamba.heads, 0);
+  const Architecture jamba = read(R"({"model_type": "jamba", "hidden_size": 4096,
+      "num_hidden_layers": 8, "num_attention_heads": 32, "intermediate_size": 14336,
+      "vocab_size": 65536})");
+  EXPECT_EQ(layers_of(jamba),
+            "1 mamba dense, 1 mamba experts, 1 mamba dense, 1 mamba experts, 1 attention dense, "
+            "1 mamba experts, 1 mamba dense, 1 mamba experts");
+}
+
+TEST(ArchitectureFromConfig, RefusesExpertsThatCannotBe) {
+  const Json mixtral = with(llama(), "model_type", "mixtral").set("num_key_value_heads", nullptr);
+  const auto refused = [](const Json& json) { return refusal(json.dump()); };
+  EXPECT_EQ(refused(with(mixtral, "num_experts_per_tok", 9)),
+            "config.json: num_experts_per_tok: 9 active experts of 8");
+  EXPECT_EQ(refused(with(mixtral, "num_experts_per_tok", 0)),
+            "config.json: num_experts_per_tok: must be between 1 and 1000000, got 0");
+  EXPECT_EQ(refused(with(with(mixtral, "num_local_experts", 1000000), "intermediate_size", 9000000)
+                        .set("hidden_size", 1000000)),
+            "config.json: such a model would have more than 1e18 weights");
+}
+
+TEST(ArchitectureFromConfig, RefusesListsThatDoNotFitTheLayers) {
+  const Json gemma = with(llama(), "model_type", "gemma2").set("num_key_value_heads", 4);
+  EXPECT_EQ(refusal(with(gemma, "layer_types", Json::array({"full_attention"})).dump()),
+            "config.json: layer_types: 1 entries for 2 layers");
+  EXPECT_EQ(refusal(with(gemma, "layer_types", Json::array({"full_attention", "linear"})).dump()),
+            "config.json: layer_types: a layer of \"linear\" is not supported");
+  EXPECT_EQ(
+      refusal(llama_with("num_attention_heads", Json::array({4, 2}))),
+      "config.json: num_attention_heads: differs from layer to layer, which is not supported");
+}
+
+// Whatever one key of a public configuration becomes, the answer is a model or an InputError.
+TEST(ArchitectureFromConfig, NeverTripsOverAStrangeValue) {
+  const std::vector<Json> strange = {nullptr,
+                                     true,
+                                     0,
+                                     -1,
+                                     1,
+                                     3.5,
+                                     7,
+                                     100000,
+                                     9999999,
+                                     1e300,
+                                     Json("auto"),
+                                     "",
+                                     INT64_MAX,
+                                     Json::array(),
+                                     Json::array({1, 2}),
+                                     Json::array({"x"}),
+                                     Json::object()};
+  int read_models = 0, refused = 0;
+  const auto attempt = [&](const Json& config, const std::string& name) {
+    try {
+      EXPECT_GT(architecture_from_config(config, name).layers, 0) << config.dump();
+      ++read_models;
+    } catch (const InputError&) {
+      ++refused;
+    }
+  };
+  for (const std::string& name : catalog().names(EntryKind::model)) {
+    if (name.starts_with("gpt-") && name != "gpt-oss-20b") continue;  // sizes of one family
+    const Json config = catalog().model_card(name).config;
+    for (const auto& [key, value] : config.members()) {
+      for (const Json& other : strange) attempt(with(config, key, other), name);
+      if (!value.is_object()) continue;
+      for (const auto& [inner, ignored] : value.members()) {
+        for (const Json& other : strange) {
+          attempt(with(config, key, with(value, inner, other)), name);
+        }
+      }
+    }
+  }
+  EXPECT_GT(read_models, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -81,6 +81,7 @@ constexpr std::array table = {
            .sizes = {7168, 61, 128, 18432, 129280},
            .read_block = read_latent,
            .read_layers = read_latent_layers},
+    Family{.name = "dots1", .attention_bias = BiasKey::all, .qk_norm = true, .kv_heads = 32},
     Family{.name = "ernie4_5",
            .tied = true,
            .max_positions = 131072,
