@@ -2,13 +2,15 @@
 
 #include "cli/command.h"
 #include "report/answer.h"
+#include "twin/autopsy.h"
 
 namespace orrery::cli {
 
 Reply predict_verb(const Command& command) {
   const std::string data = default_data_dir();
   const Scenario scenario = resolve(command.request, Catalog::load(data));
-  const Answer answer = predict(scenario, load_evidence(data));
+  Answer answer = predict(scenario, load_evidence(data));
+  if (command.explain && answer.priced) answer.autopsy = autopsy(scenario, answer);
   const ExitCode code = answer.feasible ? answered : infeasible;
   if (command.json) {
     Json json = to_json(scenario, answer);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "model/count.h"
 #include "units/text.h"
@@ -12,7 +13,11 @@ namespace {
 
 using namespace literals;
 
-constexpr std::size_t longest_kernels = 12;
+constexpr std::size_t longest_kernels = 12, largest_buffers = 12;
+constexpr std::array gpu_terms = {MemoryTerm::weights,       MemoryTerm::gradients,
+                                  MemoryTerm::optimizer,     MemoryTerm::activations,
+                                  MemoryTerm::workspace,     MemoryTerm::logits,
+                                  MemoryTerm::communication, MemoryTerm::framework};
 
 std::string gib(Bytes bytes) { return fmt::format("{:.1f} GiB", bytes / 1_GiB); }
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -52,6 +57,16 @@ void print_warnings(std::ostream& out, const Answer& answer, const Style& style)
   }
 }
 
+// What is not plain training with Adam, with a comma behind.
+std::string job_text(const Job& job) {
+  std::string text;
+  if (job.task != Task::pretrain) text += std::string(name_of(job.task));
+  if (job.lora_rank > 0) text += fmt::format(" of rank {}", job.lora_rank);
+  if (!text.empty()) text += ", ";
+  if (job.optimizer != Optimizer::adam) text += fmt::format("{}, ", name_of(job.optimizer));
+  return text;
+}
+
 using Rows = std::vector<std::vector<std::string>>;
 
 void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
@@ -62,6 +77,16 @@ void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
                   count_text(scenario.tokens->value()), energy_text(steps * answer.step_energy));
   if (answer.run_cost) text += ", " + usd(*answer.run_cost);
   rows.push_back({"whole run", text});
+}
+
+std::string memory_text(const Answer& answer) {
+  std::string text = fmt::format("{} of {} on {}", gib(answer.needed()), gib(answer.capacity),
+                                 answer.classes[answer.memory.at]);
+  if (answer.balanced) {
+    text += fmt::format("; {} if the experts were balanced", gib(*answer.balanced));
+  }
+  if (answer.host > Bytes()) text += fmt::format("; {} of each node's own", gib(answer.host));
+  return text;
 }
 
 Table summary(const Scenario& scenario, const Answer& answer) {
@@ -76,8 +101,7 @@ Table summary(const Scenario& scenario, const Answer& answer) {
                                   answer.model_flops_per_gpu / 1e12, percent(answer.mfu),
                                   percent(answer.hfu), answer.peak.value() / 1e12,
                                   to_text(scenario.precision), name_of(scenario.convention))},
-      {"memory", fmt::format("{} of {} on {}", gib(answer.needed()), gib(answer.capacity),
-                             answer.classes[answer.memory.at])},
+      {"memory", memory_text(answer)},
       {"power", fmt::format("{:.0f} W a GPU, {} a step", answer.gpu_power.value(),
                             energy_text(answer.step_energy))}};
   if (answer.step_cost) {
@@ -111,29 +135,77 @@ Table memory_table(const Answer& answer) {
   Table table{.columns = {{"memory"}, {"", Align::right}, {"", Align::right}, {""}},
               .rows = {},
               .indent = "  "};
-  for (std::size_t i = 0; i < memory_terms; ++i) {
-    const Bytes held = answer.memory.footprint[i];
+  for (const MemoryTerm term : gpu_terms) {
+    const Bytes held = answer.memory.footprint[static_cast<std::size_t>(term)];
     const double share = held / answer.capacity;
-    table.rows.push_back(
-        {std::string(name_of(static_cast<MemoryTerm>(i))), gib(held), percent(share), bar(share)});
+    table.rows.push_back({std::string(name_of(term)), gib(held), percent(share), bar(share)});
   }
   return table;
 }
 
 Table stage_table(const Answer& answer) {
   Table table{.columns = {{"memory by stage, GiB"}}, .rows = {}, .indent = "  "};
-  for (std::size_t i = 0; i < memory_terms; ++i) {
-    table.columns.push_back({std::string(name_of(static_cast<MemoryTerm>(i))), Align::right});
+  for (const MemoryTerm term : gpu_terms) {
+    table.columns.push_back({std::string(name_of(term)), Align::right});
   }
   table.columns.push_back({"in all", Align::right});
   for (const ClassId id : answer.memory.by_class.ids()) {
     const Footprint& footprint = answer.memory.by_class[id];
     std::vector<std::string> row = {answer.classes[id]};
-    for (const Bytes held : footprint) row.push_back(fmt::format("{:.2f}", held / 1_GiB));
+    for (const MemoryTerm term : gpu_terms) {
+      row.push_back(fmt::format("{:.2f}", footprint[static_cast<std::size_t>(term)] / 1_GiB));
+    }
     row.push_back(fmt::format("{:.2f}", total(footprint) / 1_GiB));
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+Table buffer_table(const Autopsy& autopsy) {
+  Table table{.columns = {{"largest buffers at the peak"},
+                          {"for"},
+                          {"how many", Align::right},
+                          {"in all", Align::right}},
+              .rows = {},
+              .indent = "  "};
+  for (std::size_t i = 0; i < std::min(largest_buffers, autopsy.buffers.size()); ++i) {
+    const HeldBuffer& buffer = autopsy.buffers[i];
+    table.rows.push_back({buffer.name, std::string(name_of(buffer.term)),
+                          grouped(static_cast<double>(buffer.instances)), gib(buffer.size)});
+  }
+  return table;
+}
+
+Table fix_table(const Autopsy& autopsy, const Answer& answer) {
+  Table table{.columns = {{"to free memory"},
+                          {"frees", Align::right},
+                          {"peak then", Align::right},
+                          {""},
+                          {"step time", Align::right}},
+              .rows = {},
+              .indent = "  "};
+  for (const Fix& fix : autopsy.fixes) {
+    table.rows.push_back({fix.flags, gib(answer.needed() - fix.peak), gib(fix.peak),
+                          fix.fits ? "fits" : "too much",
+                          fmt::format("{:+.1f} %", 100 * (fix.step_ratio - 1))});
+  }
+  return table;
+}
+
+void print_autopsy(std::ostream& out, const Answer& answer, const Style& style) {
+  const Autopsy& autopsy = *answer.autopsy;
+  out << '\n';
+  print_table(out, buffer_table(autopsy), style);
+  if (!autopsy.fixes.empty()) {
+    out << '\n';
+    print_table(out, fix_table(autopsy, answer), style);
+  }
+  const auto text = [](const std::optional<std::int64_t>& most, const char* unit) {
+    return most ? grouped(static_cast<double>(*most)) + unit : "none";
+  };
+  out << "\n  the longest sequence that fits, all else as it is: "
+      << text(autopsy.longest_sequence, " tokens")
+      << "\n  the largest micro-batch: " << text(autopsy.largest_micro_batch, "") << '\n';
 }
 
 Table kernel_table(const Answer& answer) {
@@ -157,12 +229,18 @@ Table kernel_table(const Answer& answer) {
 
 std::string strategy_text(const Strategy& s) {
   std::string text = fmt::format("tp {}  pp {}  dp {}", s.tp, s.pp, s.dp);
-  if (s.cp > 1) text += fmt::format("  cp {}", s.cp);
+  if (s.cp > 1) text += fmt::format("  cp {} ({})", s.cp, name_of(s.context_kind));
+  if (s.ep > 1) text += fmt::format("  ep {}", s.ep);
+  if (s.etp > 1) text += fmt::format("  etp {}", s.etp);
   if (s.vpp > 1) text += fmt::format("  vpp {}", s.vpp);
   text += fmt::format("  micro-batch {}  zero {}  recompute {}", s.micro_batch,
                       static_cast<int>(s.zero), name_of(s.recompute));
   if (s.recompute != Recompute::none && s.recompute_share < 1) {
     text += fmt::format(" ({:.0f} % of layers)", 100 * s.recompute_share);
+  }
+  if (s.offload != Offload::none) {
+    text +=
+        fmt::format("  offload {} to {}", name_of(s.offload), s.offload_to_nvme ? "nvme" : "cpu");
   }
   if (s.sequence_parallel) text += "  sequence-parallel";
   return text;
@@ -175,8 +253,8 @@ void print_answer(std::ostream& out, const Scenario& scenario, const Answer& ans
       << fmt::format(" ({:.2f} B parameters) on {}\n",
                      static_cast<double>(parameters(scenario.model).total()) / 1e9,
                      machine_text(scenario))
-      << fmt::format("  {}, {}, {} sequences of {} tokens a step\n", scenario.framework.name,
-                     to_text(scenario.precision), s.global_batch, s.seq_len)
+      << fmt::format("  {}, {}, {}{} sequences of {} tokens a step\n", scenario.framework.name,
+                     to_text(scenario.precision), job_text(scenario.job), s.global_batch, s.seq_len)
       << "  " << strategy_text(s) << '\n';
   if (!answer.feasible) out << style.red("  infeasible  ") << answer.reason << '\n';
   print_warnings(out, answer, style);
@@ -195,6 +273,7 @@ void explain_answer(std::ostream& out, const Scenario& scenario, const Answer& a
   if (answer.priced) {
     out << '\n';
     print_table(out, stage_table(answer), style);
+    if (answer.autopsy) print_autopsy(out, answer, style);
     out << '\n';
     print_table(out, kernel_table(answer), style);
   }

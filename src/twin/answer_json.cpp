@@ -35,12 +35,48 @@ double gib(Bytes bytes) { return bytes / 1_GiB; }
 Json footprint_json(const Footprint& footprint) {
   Json terms = Json::object();
   for (std::size_t i = 0; i < footprint.size(); ++i) {
+    if (static_cast<MemoryTerm>(i) == MemoryTerm::host) continue;
     terms.set(name_of(static_cast<MemoryTerm>(i)), gib(footprint[i]));
   }
   return terms;
 }
 
-Json memory_json(const Answer& answer) {
+Json buffers_json(const Autopsy& autopsy) {
+  Json list = Json::array();
+  for (const HeldBuffer& buffer : autopsy.buffers) {
+    list.push_back(Json::object({{"name", buffer.name},
+                                 {"term", name_of(buffer.term)},
+                                 {"instances", buffer.instances},
+                                 {"gib", gib(buffer.size)}}));
+  }
+  return list;
+}
+
+Json fixes_json(const Autopsy& autopsy, Bytes needed) {
+  Json list = Json::array();
+  for (const Fix& fix : autopsy.fixes) {
+    list.push_back(Json::object({{"flags", fix.flags},
+                                 {"peak_gib", gib(fix.peak)},
+                                 {"frees_gib", gib(needed - fix.peak)},
+                                 {"fits", fix.fits},
+                                 {"step_ratio", fix.step_ratio}}));
+  }
+  return list;
+}
+
+// What --explain adds.
+void set_autopsy(Json& memory, const Answer& answer) {
+  const Autopsy& autopsy = *answer.autopsy;
+  const auto number = [](const std::optional<std::int64_t>& value) {
+    return value ? Json(*value) : Json();
+  };
+  memory.set("buffers", buffers_json(autopsy));
+  memory.set("fixes", fixes_json(autopsy, answer.needed()));
+  memory.set("longest_sequence", number(autopsy.longest_sequence));
+  memory.set("largest_micro_batch", number(autopsy.largest_micro_batch));
+}
+
+Json memory_json(const Scenario& scenario, const Answer& answer) {
   Json stages = Json::array();
   for (const ClassId id : answer.memory.by_class.ids()) {
     const Footprint& footprint = answer.memory.by_class[id];
@@ -48,11 +84,21 @@ Json memory_json(const Answer& answer) {
                                    {"peak_gib", gib(total(footprint))},
                                    {"breakdown", footprint_json(footprint)}}));
   }
-  return Json::object({{"peak_gib", gib(answer.needed())},
-                       {"capacity_gib", gib(answer.capacity)},
-                       {"at", answer.classes[answer.memory.at]},
-                       {"breakdown", footprint_json(answer.memory.footprint)},
-                       {"stages", std::move(stages)}});
+  const Footprint& peak = answer.memory.footprint;
+  const Bytes allocated = answer.needed() - peak[static_cast<std::size_t>(MemoryTerm::framework)];
+  Json memory =
+      Json::object({{"peak_gib", gib(answer.needed())},
+                    {"allocated_gib", gib(allocated)},
+                    {"capacity_gib", gib(answer.capacity)},
+                    {"band", name_of(answer.fill())},
+                    {"at", answer.classes[answer.memory.at]},
+                    {"host_gib", gib(answer.host)},
+                    {"balanced_peak_gib", answer.balanced ? Json(gib(*answer.balanced)) : Json()},
+                    {"padded_vocab", padded_vocab(scenario)},
+                    {"breakdown", footprint_json(peak)},
+                    {"stages", std::move(stages)}});
+  if (answer.autopsy) set_autopsy(memory, answer);
+  return memory;
 }
 
 Json time_json(const Answer& answer) {
@@ -95,6 +141,28 @@ Json machine_json(const Scenario& scenario) {
                        {"power_cap_w", cap ? Json(cap->value()) : Json()}});
 }
 
+Json job_json(const Job& job) {
+  Json frozen = Json::array();
+  if (job.freezes_stack) frozen.push_back("language");
+  if (job.freezes_towers) frozen.push_back("vision");
+  if (job.freezes_projector) frozen.push_back("projector");
+  return Json::object({{"task", name_of(job.task)},
+                       {"optimizer", name_of(job.optimizer)},
+                       {"lora_rank", job.lora_rank},
+                       {"frozen", std::move(frozen)},
+                       {"packed", job.documents},
+                       {"padding", job.padding},
+                       {"images", job.images},
+                       {"expert_load", job.expert_load},
+                       {"fp8_copies", name_of(job.fp8_copies)}});
+}
+
+Json layers_json(const std::vector<std::int64_t>& layers) {
+  Json list = Json::array();
+  for (const std::int64_t count : layers) list.push_back(count);
+  return list;
+}
+
 // The keys of a priced answer; null where the strategy breaks a rule.
 void set_numbers(Json& json, const Scenario& scenario, const Answer& answer) {
   const auto number = [&](double value) { return answer.priced ? Json(value) : Json(); };
@@ -107,7 +175,7 @@ void set_numbers(Json& json, const Scenario& scenario, const Answer& answer) {
   json.set("hfu", number(answer.hfu));
   json.set("mfu_peak", Json::object({{"precision", to_text(scenario.precision)},
                                      {"tflops", answer.peak.value() / 1e12}}));
-  json.set("memory", answer.priced ? memory_json(answer) : Json());
+  json.set("memory", answer.priced ? memory_json(scenario, answer) : Json());
   json.set("time", answer.priced ? time_json(answer) : Json());
   json.set("power", Json::object({{"avg_gpu_w", number(answer.gpu_power.value())}}));
   json.set("energy", Json::object({{"kwh_per_step", number(answer.step_energy / 1_kWh)}}));
@@ -122,7 +190,9 @@ Json to_json(const Strategy& s) {
                        {"vpp", s.vpp},
                        {"dp", s.dp},
                        {"cp", s.cp},
-                       {"ep", 1},
+                       {"cp_kind", name_of(s.context_kind)},
+                       {"ep", s.ep},
+                       {"etp", s.etp},
                        {"micro_batch", s.micro_batch},
                        {"global_batch", s.global_batch},
                        {"seq_len", s.seq_len},
@@ -131,7 +201,10 @@ Json to_json(const Strategy& s) {
                        {"shard_ranks", s.shard_ranks},
                        {"recompute", name_of(s.recompute)},
                        {"recompute_share", s.recompute == Recompute::none ? 0 : s.recompute_share},
-                       {"schedule", name_of(s.schedule)}});
+                       {"schedule", name_of(s.schedule)},
+                       {"split", layers_json(s.stage_layers)},
+                       {"offload", name_of(s.offload)},
+                       {"offload_to", s.offload_to_nvme ? "nvme" : "cpu"}});
 }
 
 Json kernels_json(const Answer& answer) {
@@ -160,6 +233,7 @@ Json to_json(const Scenario& scenario, const Answer& answer) {
   json.set("machine", machine_json(scenario));
   json.set("framework", scenario.framework.name);
   json.set("precision", to_text(scenario.precision));
+  json.set("job", job_json(scenario.job));
   json.set("strategy", to_json(scenario.strategy));
   return json;
 }

@@ -67,4 +67,7 @@ std::string_view name_of(Fp8Copies);
 // the 8-bit moments' scales, one fp32 number a block of 256 each, are 0.03.
 double moment_bytes(Optimizer);
 
+// Of adapters, where none is given.
+inline constexpr std::int64_t usual_lora_rank = 16;
+
 }  // namespace orrery

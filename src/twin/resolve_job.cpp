@@ -8,7 +8,6 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t usual_rank = 16;
 constexpr double max_images = 4096;
 
 bool has_projector(const Architecture& model) {
@@ -57,7 +56,7 @@ void Resolver::adapters() {
     refuse("lora-targets", rule, "add --task lora, or leave it out");
     return;
   }
-  job.lora_rank = whole_or("lora-rank", usual_rank, 1 << 16, "a common rank");
+  job.lora_rank = whole_or("lora-rank", usual_lora_rank, 1 << 16, "a common rank");
   if (const Asked targets = asked("lora-targets")) {
     const int which = targets.choice<int>({{"attention", 1}, {"mlp", 2}, {"all", 3}});
     job.adapts_attention = which != 2;

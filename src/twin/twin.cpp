@@ -11,12 +11,10 @@
 #include "model/build.h"
 #include "twin/power.h"
 #include "twin/remedy.h"
+#include "twin/run_time.h"
 
 namespace orrery {
 namespace {
-
-// Share of the memory below which an answer warns: published peaks of equal jobs differ by as much.
-constexpr double tight = 0.05;
 
 Program program_of(const Scenario& scenario) {
   const OpGraph graph = training_graph(scenario.model, graph_options(scenario));
@@ -24,26 +22,34 @@ Program program_of(const Scenario& scenario) {
                recipe_of(scenario.framework, scenario.strategy, scenario.job));
 }
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+// What the framework holds beside a Program's buffers.
+Bytes beside(const Footprint& footprint, const Framework& framework) {
+  return framework.context.value_or(Bytes(0)) + framework.slack.value_or(0) * total(footprint);
 }
 
-// The Program's buffers, and what the framework holds beside them.
 Peak memory_of(const Program& program, const Framework& framework) {
   Peak peak = peak_memory(program);
   const auto add = [&](Footprint& footprint) {
-    const Bytes allocated = total(footprint);
-    footprint[static_cast<std::size_t>(MemoryTerm::framework)] +=
-        framework.context.value_or(Bytes(0)) + framework.slack.value_or(0) * allocated;
+    footprint[static_cast<std::size_t>(MemoryTerm::framework)] += beside(footprint, framework);
   };
   add(peak.footprint);
   for (Footprint& footprint : peak.by_class) add(footprint);
   return peak;
 }
 
+// What the GPUs of one node put into its memory, if all are of the class that puts most.
+Bytes host_memory(const Peak& peak, const Cluster& cluster) {
+  Bytes most;
+  for (const Footprint& footprint : peak.by_class) {
+    most = std::max(most, footprint[static_cast<std::size_t>(MemoryTerm::host)]);
+  }
+  return static_cast<double>(cluster.gpus_per_node) * most;
+}
+
 std::vector<std::pair<std::string, Bytes>> largest_first(const Footprint& footprint) {
   std::vector<std::pair<std::string, Bytes>> terms;
   for (std::size_t i = 0; i < footprint.size(); ++i) {
+    if (static_cast<MemoryTerm>(i) == MemoryTerm::host) continue;
     terms.emplace_back(name_of(static_cast<MemoryTerm>(i)), footprint[i]);
   }
   std::stable_sort(terms.begin(), terms.end(),
@@ -98,16 +104,28 @@ void add_growth(const Scenario& scenario, Answer& answer) {
   answer.step += lost;
 }
 
+// FLOPs of one token that the model needs. Conventions count the training of all weights; what a
+// partly frozen model needs is the Program's own count.
+Flop token_flop(const Scenario& scenario, const Program& program) {
+  const Strategy& s = scenario.strategy;
+  if (scenario.job.trains_all()) {
+    const double recomputed = s.recompute == Recompute::full ? s.recompute_share : 0;
+    return flop_per_token(scenario.model, s.seq_len, scenario.convention, recomputed);
+  }
+  Flop all;
+  for (const RankClass& ranks : program.classes) {
+    all += static_cast<double>(ranks.ranks) * totals(program, ranks).model_flop;
+  }
+  return all / static_cast<double>(program.tokens);
+}
+
+// Padding is computed and not trained: it counts in no rate.
 void rate(const Scenario& scenario, const Program& program, Answer& answer) {
   const double gpus = static_cast<double>(scenario.cluster.gpus);
-  const double tokens = static_cast<double>(program.tokens);
+  const double tokens = (1 - scenario.job.padding) * static_cast<double>(program.tokens);
   answer.tokens_per_s = tokens / answer.step.value();
   answer.tokens_per_s_per_gpu = answer.tokens_per_s / gpus;
-  const Strategy& s = scenario.strategy;
-  const double recomputed = s.recompute == Recompute::full ? s.recompute_share : 0;
-  const Flop token_flop =
-      flop_per_token(scenario.model, s.seq_len, scenario.convention, recomputed);
-  answer.model_flops_per_gpu = token_flop.value() * answer.tokens_per_s_per_gpu;
+  answer.model_flops_per_gpu = token_flop(scenario, program).value() * answer.tokens_per_s_per_gpu;
   answer.mfu = answer.model_flops_per_gpu / answer.peak.value();
   answer.hfu = answer.mfu * (1 + recomputed_share(program));
 }
@@ -122,9 +140,8 @@ void charge(const Scenario& scenario, Answer& answer) {
     answer.cost_per_million_tokens = *answer.step_cost * (1e6 / tokens);
   }
   if (scenario.tokens) {
-    const double steps = scenario.tokens->value() / tokens;
-    answer.run_time = steps * answer.step;
-    if (answer.step_cost) answer.run_cost = steps * *answer.step_cost;
+    answer.run_time = run_time(scenario, answer.step);
+    if (scenario.gpu_price) answer.run_cost = gpus * *answer.run_time * *scenario.gpu_price;
   }
 }
 
@@ -143,12 +160,11 @@ void compare(const Scenario& scenario, const EvidenceTable& table, Answer& answe
 void check_memory(const Scenario& scenario, Answer& answer, Unfit unfit) {
   answer.feasible = answer.needed() <= answer.capacity;
   if (answer.feasible) {
-    const double left = 1 - answer.needed() / answer.capacity;
-    if (left < tight) {
+    if (answer.fill() == Fill::yellow) {
       answer.warnings.push_back(
           fmt::format("only {:.1f} % of the memory is left; fragments of the allocator or another "
                       "version of the framework may take it",
-                      100 * left));
+                      100 * (1 - answer.needed() / answer.capacity)));
     }
     return;
   }
@@ -194,7 +210,7 @@ GraphOptions graph_options(const Scenario& scenario) {
   options.flash_attention = scenario.attention != AttentionKernel::unfused;
   options.dropout = scenario.framework.defaults.dropout;
   options.causal = scenario.model.causal;
-  options.padded_vocab = round_up(scenario.model.vocab, s.tp > 1 ? 128 * s.tp : 1);
+  options.padded_vocab = padded_vocab(scenario);
   set_job(options, scenario.job);
   return options;
 }
@@ -236,6 +252,38 @@ Bytes capacity_of(const Gpu& gpu, const Framework& framework) {
   return gpu.memory.usable.value_or(gpu.memory.nominal.value()) - apart;
 }
 
+std::string_view name_of(Fill fill) {
+  switch (fill) {
+    case Fill::green:
+      return "green";
+    case Fill::yellow:
+      return "yellow";
+    case Fill::red:
+      return "red";
+  }
+  return "";
+}
+
+Fill Answer::fill() const {
+  const double share = needed() / capacity;
+  return share > 1 ? Fill::red : share >= yellow_from ? Fill::yellow : Fill::green;
+}
+
+std::int64_t padded_vocab(const Scenario& scenario) {
+  return padded_vocabulary(scenario.model.vocab, scenario.strategy.tp,
+                           scenario.framework.rules.vocab_multiple);
+}
+
+std::vector<HeldBuffer> buffers_at_peak(const Scenario& scenario, ClassId at) {
+  const Program program = program_of(scenario);
+  std::vector<HeldBuffer> buffers = held_at_peak(program.classes[at]);
+  const Bytes more = beside(peak_memory(program).by_class[at], scenario.framework);
+  if (more > Bytes()) {
+    buffers.push_back({"context and allocator slack", MemoryTerm::framework, 1, more});
+  }
+  return buffers;
+}
+
 Peak scenario_memory(const Scenario& scenario) {
   EXPECT(broken_rules(scenario.strategy, setting_of(scenario)).empty());
   return memory_of(program_of(scenario), scenario.framework);
@@ -256,6 +304,7 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   const Program program = program_of(scenario);
   for (const RankClass& ranks : program.classes) answer.classes.push_back(ranks.name);
   answer.memory = memory_of(program, scenario.framework);
+  answer.host = host_memory(answer.memory, scenario.cluster);
   check_memory(scenario, answer, unfit);
   if (!answer.feasible && unfit == Unfit::leave) return answer;
   for (std::string& trap : traps(scenario.strategy, setting_of(scenario))) {
@@ -283,7 +332,13 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
 }
 
 Answer predict(const Scenario& scenario, const EvidenceTable& table) {
-  return price_scenario(scenario, table, Unfit::explain);
+  Answer answer = price_scenario(scenario, table, Unfit::explain);
+  if (answer.priced && scenario.job.expert_load > 1) {
+    Scenario balanced = scenario;
+    balanced.job.expert_load = 1;
+    answer.balanced = total(scenario_memory(balanced).footprint);
+  }
+  return answer;
 }
 
 }  // namespace orrery

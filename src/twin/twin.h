@@ -18,6 +18,27 @@ struct Band {
   Seconds low, high;  // of the step time
 };
 
+// Share of the card from which a peak is no longer safe: measured peaks of jobs that were predicted
+// to need less ran out (docs/formats.md, memory).
+inline constexpr double yellow_from = 0.92;
+enum class Fill { green, yellow, red };
+std::string_view name_of(Fill);
+
+// A change of the scenario, as flags, and what comes of it.
+struct Fix {
+  std::string flags;  // "--recompute full"
+  Bytes peak;
+  bool fits;
+  double step_ratio;  // its step time over the present one
+};
+
+// Why the fullest rank holds what it holds, and what may be done.
+struct Autopsy {
+  std::vector<HeldBuffer> buffers;  // at its peak instant, adding up to the peak
+  std::vector<Fix> fixes;           // each frees some; those that fit first, then by speed
+  std::optional<std::int64_t> longest_sequence, largest_micro_batch;  // that fit; none: none does
+};
+
 // A kernel of the busiest rank, over one step.
 struct KernelShare {
   std::string name;
@@ -40,6 +61,9 @@ struct Answer {
   bool shards_weights = false;  // ZeRO-3
   BytesPerSecond network;       // of a GPU between nodes; 0: one node
   Bytes capacity;
+  Bytes host;                     // of one node, beside its GPUs' (offload)
+  std::optional<Bytes> balanced;  // the peak if every expert had its even share of the tokens
+  std::optional<Autopsy> autopsy;
   Breakdown time;
   Watts gpu_power;
   Joules step_energy;                // all GPUs
@@ -52,6 +76,7 @@ struct Answer {
   std::vector<KernelShare> kernels;  // of the busiest class, longest first
 
   Bytes needed() const { return total(memory.footprint); }
+  Fill fill() const;
 };
 
 // Lowers the scenario and prices it in closed form; if it does not fit, finds what would help most.
@@ -69,6 +94,10 @@ Answer price_scenario(const Scenario&, const EvidenceTable& = {}, Unfit = Unfit:
 Setting setting_of(const Scenario&);
 // Memory alone, in a fraction of the time. EXPECTs a strategy that keeps the rules.
 Peak scenario_memory(const Scenario&);
+// Every buffer of a class at its peak instant, and a last one for what the framework holds beside.
+std::vector<HeldBuffer> buffers_at_peak(const Scenario&, ClassId);
+// Rows of the vocabulary as the framework stores them.
+std::int64_t padded_vocab(const Scenario&);
 // What the driver lists, less what a context and NCCL hold beside the framework's own figures.
 Bytes capacity_of(const Gpu&, const Framework&);
 
