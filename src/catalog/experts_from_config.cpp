@@ -34,7 +34,7 @@ enum class Where {
 struct ExpertFamily {
   std::string_view name;
   Entry count, top_k;
-  Entry width = {"intermediate_size", 0};
+  Entry width = {"", 0};   // without a key: the width of a dense feed-forward
   Entry shared = {"", 0};  // experts of `width`, or their whole width where the key is one
   Where where = Where::all;
   std::int64_t first = 0;        // dense layers before them, by default
@@ -118,6 +118,7 @@ constexpr std::array table = {
     ExpertFamily{.name = "llama4_text",
                  .count = {"num_local_experts", 16},
                  .top_k = {"num_experts_per_tok", 1},
+                 .width = {"intermediate_size", 8192},
                  .shared = {"", 1},
                  .where = Where::interleaved},
     ExpertFamily{.name = "minimax_m2",
@@ -260,11 +261,12 @@ bool pattern_has_experts(DecoderValues& values) {
   return pattern.value_or("").find('E') != std::string::npos;
 }
 
-Experts shape_of_experts(DecoderValues& values, const ExpertFamily& family, std::int64_t count) {
+Experts shape_of_experts(DecoderValues& values, const ExpertFamily& family, const Architecture& a,
+                         std::int64_t count) {
   Experts e;
   e.count = count;
   e.top_k = given(values, family.top_k, most_experts);
-  e.width = given(values, family.width, most_width);
+  e.width = family.width.key.empty() ? a.ffn : given(values, family.width, most_width);
   e.shared_width = shared_width(values, family, e.width);
   e.shared_gate = family.shared_gate && e.shared_width > 0;
   e.router_bias = family.router_bias;
@@ -315,7 +317,7 @@ void read_experts(DecoderValues& values, std::string_view family, Architecture& 
   const std::vector<bool> places = expert_places(values, *row, kinds.size());
   const bool any = std::ranges::find(places, true) != places.end();
   if (!any && row->where != Where::by_pattern) return;
-  a.experts = shape_of_experts(values, *row, experts);
+  a.experts = shape_of_experts(values, *row, a, experts);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (!places[i]) continue;
     kinds[i].experts = true;

@@ -269,5 +269,60 @@ INSTANTIATE_TEST_SUITE_P(
             "hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 32,
             "head_dim": 128, "intermediate_size": 32768, "vocab_size": 131072})"}));
 
+// Text parts as published: they leave out what is the default of their class.
+INSTANTIATE_TEST_SUITE_P(
+    Multimodal, FamilyCounts,
+    testing::Values(
+        Published{"gemma-3-4b", 4300079472, 0, 3.88e9, R"({"model_type": "gemma3",
+            "mm_tokens_per_image": 256, "text_config": {"model_type": "gemma3_text",
+            "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+            "sliding_window": 1024}, "vision_config": {"model_type": "siglip_vision_model",
+            "hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27,
+            "num_attention_heads": 16, "image_size": 896, "patch_size": 14,
+            "vision_use_head": false}})"},
+        Published{"paligemma-3b-224", 2923466480, 0, 2.51e9, R"({"model_type": "paligemma",
+            "projection_dim": 2048, "hidden_size": 2048, "text_config": {"model_type": "gemma",
+            "hidden_size": 2048, "intermediate_size": 16384, "num_attention_heads": 8,
+            "num_hidden_layers": 18, "num_key_value_heads": 1, "vocab_size": 257216},
+            "vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152,
+            "intermediate_size": 4304, "num_attention_heads": 16, "num_hidden_layers": 27,
+            "patch_size": 14, "vision_use_head": false, "projection_dim": 2048}})"},
+        Published{"Mistral-Small-3.1-24B", 24011361280, 0, 23.57e9, R"({"model_type": "mistral3",
+            "spatial_merge_size": 2, "multimodal_projector_bias": false,
+            "text_config": {"model_type": "mistral", "hidden_size": 5120, "head_dim": 128,
+            "intermediate_size": 32768, "num_attention_heads": 32, "num_hidden_layers": 40,
+            "num_key_value_heads": 8, "vocab_size": 131072, "sliding_window": null},
+            "vision_config": {"model_type": "pixtral", "hidden_size": 1024, "head_dim": 64,
+            "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24,
+            "image_size": 1540, "patch_size": 14}})"},
+        Published{"Qwen2-VL-2B", 2208985600, 0, 1.54e9, R"({"model_type": "qwen2_vl",
+            "hidden_size": 1536, "intermediate_size": 8960, "num_attention_heads": 12,
+            "num_hidden_layers": 28, "num_key_value_heads": 2, "tie_word_embeddings": true,
+            "vocab_size": 151936, "vision_config": {"depth": 32, "embed_dim": 1280,
+            "hidden_size": 1536, "num_heads": 16, "mlp_ratio": 4, "in_chans": 3,
+            "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2}})"},
+        Published{"Qwen2.5-VL-7B", 8292166656, 0, 7.61e9, R"({"model_type": "qwen2_5_vl",
+            "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
+            "num_hidden_layers": 28, "num_key_value_heads": 4, "tie_word_embeddings": false,
+            "vocab_size": 152064, "vision_config": {"depth": 32, "hidden_size": 1280,
+            "intermediate_size": 3420, "num_heads": 16, "out_hidden_size": 3584, "in_chans": 3,
+            "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2}})"},
+        Published{"llava-v1.6-mistral-7b", 7566747648, 0, 7.24e9, R"({"model_type": "llava_next",
+            "tie_word_embeddings": false, "text_config": {"model_type": "mistral",
+            "intermediate_size": 14336, "num_key_value_heads": 8, "vocab_size": 32064,
+            "sliding_window": null}, "vision_config": {"model_type": "clip_vision_model",
+            "hidden_size": 1024, "image_size": 336, "intermediate_size": 4096,
+            "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14}})"},
+        Published{"Llama-4-Maverick", 401583781376, 1e-4, 17e9, R"({"model_type": "llama4",
+            "text_config": {"model_type": "llama4_text", "num_local_experts": 128,
+            "interleave_moe_layer_step": 2}, "vision_config": {
+            "model_type": "llama4_vision_model", "hidden_size": 1408, "num_hidden_layers": 34,
+            "num_attention_heads": 16, "intermediate_size": 5632, "image_size": 336,
+            "patch_size": 14, "vision_output_dim": 4096, "projector_input_dim": 4096,
+            "projector_output_dim": 4096}})"},
+        Published{"Llama-3.2-11B-Vision", 10670220835, 0, 9.78e9, R"({"model_type": "mllama",
+            "text_config": {"model_type": "mllama_text_model"}, "vision_config": {
+            "model_type": "mllama_vision_model", "image_size": 560}})"}));
+
 }  // namespace
 }  // namespace orrery
