@@ -18,7 +18,7 @@ listed() {
   done
 }
 
-for key in $("$orrery" predict --help | grep -oP '^  --\K[a-z-]+' | grep -vxE 'json|explain|help'); do
+for key in $("$orrery" predict --help | grep -oP '^  --\K[a-z0-9-]+' | grep -vxE 'json|explain|help'); do
   listed "\`$key\`" docs/formats.md
 done
 
@@ -34,7 +34,7 @@ echo 'id,gpu,gpus,model,layers,hidden,heads,seq_len,global_batch_seqs,precision,
 a-1,l4,1,tiny,2,256,2,1024,8,bf16,9' >"$folder/rows.csv"
 {
   "$orrery" validate "$folder/rows.csv" --json
-  "$orrery" predict --model gpt2 --gpu l4 --json
+  "$orrery" predict --model gpt2 --gpu l4 --json --explain
   "$orrery" model gemma-3-27b --json
   "$orrery" model deepseek-v3 --json
 } | grep -oP '^ *"\K[a-z_]+(?=":)' | sort -u >"$folder/keys"

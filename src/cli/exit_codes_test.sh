@@ -49,7 +49,7 @@ expect 2 'did you mean "--model"?' predict --modle llama-3.1-8b
 expect 2 "no model is given" predict --gpu h100
 expect 2 'did you mean "h100-sxm"?' predict --model llama-3.1-8b --gpu h100-sxn
 expect 2 "is not a whole number" predict --model llama-3.1-8b "${job[@]}" --tp two
-expect 2 "not modelled yet" predict --model llama-3.1-8b "${job[@]}" --ep 8
+expect 2 "has none; leave --ep out" predict --model llama-3.1-8b "${job[@]}" --ep 8
 expect 2 "no/such/config.json" predict --model no/such/config.json "${job[@]}"
 expect 2 "no-such.yaml" predict no-such.yaml
 expect 2 "no-such-thing" catalog no-such-thing
