@@ -25,14 +25,23 @@ class Draw {
   std::mt19937 engine_;
 };
 
+Schedule any_schedule(std::int64_t pp, std::int64_t vpp, Draw& draw) {
+  const std::int64_t kind = draw.of({0, 1, 2});
+  if (vpp > 1) {
+    return kind == 0   ? Schedule::interleaved
+           : kind == 1 ? Schedule::zero_bubble_v
+                       : Schedule::dual_pipe;
+  }
+  if (kind == 2 && pp > 1) return Schedule::zero_bubble_h1;
+  return kind == 0 ? Schedule::one_f_one_b : Schedule::gpipe;
+}
+
 Strategy any_strategy(Draw& draw) {
   Strategy s;
   s.tp = draw.of({1, 2, 4}), s.pp = draw.of({1, 2, 4}), s.dp = draw.of({1, 2});
   s.cp = draw.of({1, 2}), s.seq_len = 64;
   s.vpp = s.pp > 1 ? draw.of({1, 2}) : 1;
-  s.schedule = s.vpp > 1     ? Schedule::interleaved
-               : draw.coin() ? Schedule::one_f_one_b
-                             : Schedule::gpipe;
+  s.schedule = any_schedule(s.pp, s.vpp, draw);
   s.sequence_parallel = s.tp > 1 && draw.coin();
   s.zero = static_cast<Zero>(draw.of({0, 1, 2, 3}));
   s.recompute = static_cast<Recompute>(draw.of({0, 1, 2, 3}));
@@ -70,6 +79,7 @@ double price_of(const Instruction& instruction, const Prices& prices) {
     return prices.comms[c->comm].duration.value();
   }
   if (const auto* c = std::get_if<Send>(&instruction.what)) {
+    if (c->size == Bytes()) return 0;  // within the rank
     return (prices.point_to_point_latency + c->size / prices.point_to_point).value();
   }
   if (const auto* c = std::get_if<Update>(&instruction.what)) {

@@ -15,7 +15,9 @@
 //               overlap_data both stand at the end of the step.
 //   ZeRO 2, 3   gradients in every backward pass; ZeRO 3 gathers weights in every pass, one layer
 //               ahead.
-//   ZeRO 3 in a pipeline without resharding gathers and reduces once a step, as torchtitan does.
+//   ZeRO 3 in a pipeline without resharding gathers and reduces once a step, as torchtitan does;
+//   so it does where backward passes are split, and ZeRO 2 keeps whole gradients there.
+//   dualpipe's two copies of a layer sum their gradients once a step.
 //
 // Not modelled: sums of the norms' gradients over tensor ranks under sequence parallelism, gradient
 // clipping's norm, uneven padding of the vocabulary, copies of key-value heads where tp exceeds

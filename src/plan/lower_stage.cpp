@@ -153,6 +153,7 @@ class StageWriter {
       }
     }
     reduce_tied(body);
+    if (lowering_.placement.copies() > 1) reduce_mirrored(body);
     body.wait_for(Event::gradients);
     update(body);
     if (gathers_at_start()) return;
@@ -191,6 +192,22 @@ class StageWriter {
                        lowering_.recipe.reduce_bytes >= 4 ? Precision::fp32 : Precision::bf16);
     body.on_data(comm, stage_.state.gradient(layer, gradient_of(kind, matrix)), {}, Event::computed,
                  Event::gradients);
+  }
+
+  // Of the model's two copies, on the stage that holds the same layers.
+  void reduce_mirrored(Body& body) {
+    for (const LayerState& state : stage_.state.all()) {
+      if (!state.gradients) continue;
+      const double ranks =
+          state.data->shards(Zero::optimizer) ? static_cast<double>(state.data->shard()) : 1.0;
+      const double bytes = lowering_.recipe.reduce_bytes;
+      const CommId comm = lowering_.comm(CollectiveOp::all_reduce, GroupKind::mirror,
+                                         Bytes(state.trained / ranks * bytes),
+                                         bytes >= 4 ? Precision::fp32 : Precision::bf16);
+      Body inner;
+      inner.on_data(comm, state.gradients, {}, Event::computed, Event::gradients);
+      body.loop({.count = state.count, .body = {}, .over_layers = true}, std::move(inner));
+    }
   }
 
   // Adam reads the gradient and its own state, writes that state and the weight. On the host it

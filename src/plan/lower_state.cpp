@@ -76,13 +76,14 @@ DataParallel::DataParallel(const Strategy& strategy, const Recipe& recipe, bool 
                                          : shard_ranks(strategy)) {}
 
 bool DataParallel::holds_gathered() const {
-  return shards(Zero::weights) && !recipe_.reshard_after_forward && strategy_.pp > 1;
+  const bool keeps = !recipe_.reshard_after_forward || splits_backward(strategy_.schedule);
+  return shards(Zero::weights) && keeps && strategy_.pp > 1;
 }
 
 bool DataParallel::gathers_once() const { return shards(Zero::optimizer) && !gathers_each_pass(); }
 
 bool DataParallel::reduces_each_backward() const {
-  return shards(Zero::gradients) && !holds_gathered();
+  return shards(Zero::gradients) && !holds_gathered() && !splits_backward(strategy_.schedule);
 }
 
 void DataParallel::reduce(Lowering& lowering, Body& body, double parameters, BufferId buffer,

@@ -47,6 +47,7 @@ Group group_of(GroupKind kind, const Strategy& s) {
     case GroupKind::pipeline:
       return {s.pp, stage};
     case GroupKind::embedding:
+    case GroupKind::mirror:
       return {s.pp > 1 ? 2 : 1, stage * (s.pp - 1)};
     case GroupKind::expert:
       return {s.ep, s.etp};
@@ -76,6 +77,8 @@ std::string_view name_of(GroupKind kind) {
       return "pipeline";
     case GroupKind::embedding:
       return "embedding";
+    case GroupKind::mirror:
+      return "mirror";
     case GroupKind::expert:
       return "expert";
     case GroupKind::expert_tensor:

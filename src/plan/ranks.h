@@ -27,6 +27,7 @@ enum class GroupKind {
   replica,         // copies of a shard (hybrid sharding)
   pipeline,        // neighbours exchange activations
   embedding,       // first and last stage, which share a tied matrix
+  mirror,          // stages that hold the same layers (dualpipe), those farthest apart
   expert,          // ranks that exchange tokens for their experts
   expert_tensor,   // that divide one expert
   expert_shard,    // that ZeRO divides an expert's state over

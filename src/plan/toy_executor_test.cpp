@@ -332,6 +332,37 @@ TEST_P(ToyExecution, GivesTheLossAndTheGradientsOfOneRank) {
   }
 }
 
+// dualpipe's copies number their micro-batches alike; a layer's gradient is what both have of it.
+TEST(DualPipeExecution, BothCopiesTogetherGiveTheGradientsOfOneRank) {
+  for (const std::int64_t pp : {2, 4}) {
+    Strategy s;
+    s.pp = pp, s.vpp = 2, s.schedule = Schedule::dual_pipe;
+    s.seq_len = seq, s.global_batch = 2 * pp;
+    const Model model = weights(4);
+    const Trained t = trained(toy(4), s);
+    Model gradients = zeros(model);
+    double expected_loss = 0;
+    for (std::int64_t n = 0; n < pp; ++n) {
+      expected_loss += 2 * train(model, tokens(0, n), gradients);
+    }
+    Ranks ranks = executed(t.program, s, model);
+    double loss = 0;
+    for (const auto& rank : ranks.all) loss += rank->loss;
+    EXPECT_NEAR(loss / expected_loss, 1, 1e-12);
+    for (std::int64_t stage = 0; stage < pp; ++stage) {
+      for (const auto& [kind, expected] : held(gradients, s, stage, 0)) {
+        for (std::size_t l = 0; l < expected.size(); ++l) {
+          const std::size_t other = (l + expected.size() / 2) % expected.size();
+          std::vector<double> both = gradients_of(ranks, s, stage, 0, 0, kind, l);
+          const auto mirrored = gradients_of(ranks, s, pp - 1 - stage, 0, 0, kind, other);
+          for (std::size_t i = 0; i < both.size(); ++i) both[i] = (both[i] + mirrored[i]) / 2;
+          expect_equal(both, expected[l], kind + " " + std::to_string(l));
+        }
+      }
+    }
+  }
+}
+
 TEST_P(ToyExecution, CountsTheFlopsThatTheProgramStates) {
   const Case c = GetParam();
   if (c.tp * c.pp > 4) GTEST_SKIP();
