@@ -331,6 +331,34 @@ TEST(ArchitectureFromConfig, FillsAnIncompleteTextPartFromItsClass) {
   EXPECT_EQ(flat.towers.size(), 1u);
 }
 
+TEST(ArchitectureFromConfig, TakesTheWholesWordOnTiedEmbeddingsOnlyWhereThePartIsSilent) {
+  const std::string text = R"("text_config": {"model_type": "qwen2", "hidden_size": 64,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+      "intermediate_size": 128, "vocab_size": 100)";
+  const std::string whole = R"({"model_type": "internvl", "tie_word_embeddings": true, )";
+  EXPECT_TRUE(read(whole + text + "}}").tied_embeddings);
+  EXPECT_FALSE(read(whole + text + R"(, "tie_word_embeddings": false}})").tied_embeddings);
+}
+
+TEST(ArchitectureFromConfig, RefusesWholesItDoesNotKnow) {
+  EXPECT_TRUE(refusal(R"({"model_type": "llava_9", "text_config": {"model_type": "llama"}})")
+                  .starts_with("config.json: model_type: the family \"llava_9\" is not known"));
+}
+
+TEST(ArchitectureFromConfig, TurnsOffPositionsWhereAFamilyDoes) {
+  const Json smol = with(llama(), "model_type", "smollm3").set("num_hidden_layers", 4);
+  const Architecture a = architecture_from_config(with(smol, "num_key_value_heads", 4), "");
+  ASSERT_EQ(a.runs.size(), 2u);
+  EXPECT_TRUE(a.runs[0].kind.rotary);
+  EXPECT_FALSE(a.runs[1].kind.rotary);
+  const Json exaone = with(llama(), "model_type", "exaone4").set("num_key_value_heads", 4);
+  EXPECT_TRUE(read(with(exaone, "sliding_window", nullptr).dump()).runs.empty());
+  const Architecture windowed =
+      read(with(exaone, "sliding_window", 64).set("sliding_window_pattern", "LG").dump());
+  EXPECT_TRUE(windowed.runs[0].kind.rotary && windowed.runs[0].kind.window == 64);
+  EXPECT_FALSE(windowed.runs[1].kind.rotary);
+}
+
 TEST(ArchitectureFromConfig, ReadsMambaAndItsHybrids) {
   const Architecture mamba = catalog().model("mamba-2.8b");
   EXPECT_EQ(layers_of(mamba), "64 mamba");

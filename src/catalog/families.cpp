@@ -476,7 +476,6 @@ constexpr std::array aliases = {
     Alias{"glm4v_text", "glm4"},
     Alias{"kimi_k2", "deepseek_v3"},
     Alias{"phi-msft", "phi"},
-    Alias{"phi3_v", "phi3"},
     Alias{"qwen2_5_vl_text", "qwen2"},
     Alias{"qwen2_vl_text", "qwen2"},
     Alias{"qwen3_vl_moe_text", "qwen3_moe"},

@@ -81,17 +81,18 @@ Json without_towers(const Json& config) {
 }  // namespace
 
 std::optional<TextPart> text_part(const Json& config, const std::string& place) {
+  // Of another whole nobody knows under which keys its towers lie.
   const Whole* whole = find_whole(config);
+  if (!whole) return std::nullopt;
   for (const std::string_view key : text_keys) {
     if (!given(config, key)) continue;
     const Json& part = config[key];
     if (!part.is_object()) FieldPlace{place, std::string(key)}.fail_expected("an object", part);
     TextPart text{part, std::string(key)};
-    if (whole && !given(text.config, "model_type")) text.config.set("model_type", whole->text);
+    if (!given(text.config, "model_type")) text.config.set("model_type", whole->text);
     take_over(text.config, config, "tie_word_embeddings");
     return text;
   }
-  if (!whole) return std::nullopt;
   TextPart text{without_towers(config), ""};
   text.config.set("model_type", whole->text);
   return text;

@@ -14,10 +14,11 @@ struct TextPart {
   std::string path;  // where it was: "text_config"; empty where its keys lie beside the towers'
 };
 
-/// None if `config` is a language model alone. InputError at `place` if its text part is no object.
+/// None if `config` is not one of multimodal_families(). InputError at `place` if its text part is
+/// no object.
 std::optional<TextPart> text_part(const Json& config, const std::string& place);
 
-/// The model_type of each whole whose text part may leave out its own.
+/// The model_type of each whole of a language model and towers.
 std::vector<std::string> multimodal_families();
 
 }  // namespace orrery

@@ -139,6 +139,17 @@ INSTANTIATE_TEST_SUITE_P(
             "intermediate_size": 15680, "mamba_head_dim": 80, "vocab_size": 131072,
             "hybrid_override_pattern":
                 "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-"})"},
+        // Printed as 1B active; 1.46e9 is the sum by hand, embeddings included.
+        Published{"granite-4.0-h-tiny", 6.94e9, 0.002, 1.46e9, R"({
+            "model_type": "granitemoehybrid", "hidden_size": 1536, "num_hidden_layers": 40,
+            "num_attention_heads": 12, "num_key_value_heads": 4, "intermediate_size": 512,
+            "num_local_experts": 64, "num_experts_per_tok": 6, "shared_intermediate_size": 1024,
+            "mamba_n_heads": 48, "mamba_d_state": 128, "tie_word_embeddings": true,
+            "layer_types": ["mamba", "mamba", "mamba", "mamba", "mamba", "attention", "mamba",
+            "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "attention",
+            "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba",
+            "attention", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba", "mamba",
+            "mamba", "attention", "mamba", "mamba", "mamba", "mamba"], "vocab_size": 100352})"},
         Published{"GPT-J-6B", 6050882784, 0, 0, R"({"model_type": "gptj", "n_embd": 4096,
             "n_layer": 28, "n_head": 16, "vocab_size": 50400})"},
         Published{"GPT-Neo-2.7B", 2651307520, 0, 0, R"({"model_type": "gpt_neo",
