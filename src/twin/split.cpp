@@ -5,7 +5,8 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t most_taken = 4;  // layers; a head of 256k words weighs as much as three
+constexpr std::int64_t most_taken =
+    8;  // layers; a head of 128k words weighs as much as four of a 1B model
 constexpr double worthwhile = 0.995;  // of the present step: closer ones are told apart by nothing
 
 // `layers` over `chunks`, the ends holding that many fewer than their even share; empty if one
@@ -14,8 +15,8 @@ std::vector<std::int64_t> spread(std::int64_t layers, std::int64_t chunks, std::
                                  std::int64_t off_last) {
   const std::int64_t places = layers + off_first + off_last;
   std::vector<std::int64_t> split(chunks, places / chunks);
-  // What is left over goes to the middle.
-  for (std::int64_t i = 0; i < places % chunks; ++i) ++split[(i + 1) % chunks];
+  // What is left over goes to the middle, then to the first.
+  for (std::int64_t i = 0; i < places % chunks; ++i) ++split[i + 1 < chunks - 1 ? i + 1 : 0];
   split.front() -= off_first;
   split.back() -= off_last;
   if (split.front() < 1 || split.back() < 1) return {};
@@ -30,12 +31,11 @@ class Search {
     const std::int64_t chunks = scenario_.strategy.pp * scenario_.strategy.vpp;
     for (std::int64_t first = 0; first <= most_taken; ++first) {
       bool faster = false;
-      for (std::int64_t last = 0; last <= most_taken; ++last) {
-        if (tried(spread(scenario_.model.layers, chunks, first, last))) {
-          faster = true;
-        } else if (faster) {
-          break;
-        }
+      int misses = 0;  // in a row; one may be a split that was tried before
+      for (std::int64_t last = 0; last <= most_taken && misses < 3; ++last) {
+        const bool better = tried(spread(scenario_.model.layers, chunks, first, last));
+        faster |= better;
+        misses = better || !faster ? 0 : misses + 1;
       }
       if (first > 0 && !faster) break;
     }
