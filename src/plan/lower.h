@@ -19,6 +19,11 @@
 //   so it does where backward passes are split, and ZeRO 2 keeps whole gradients there.
 //   dualpipe's two copies of a layer sum their gradients once a step.
 //
+// Split backward passes (zb-h1, zb-v, dualpipe): matrix products that give weights' gradients run
+// apart; what they read waits for them, sharded under sequence parallelism and so gathered once
+// more. Where layers are recomputed, that is done for the input's gradient, and what the products
+// read then waits too: a schedule that puts them off holds it for several micro-batches.
+//
 // Not modelled: sums of the norms' gradients over tensor ranks under sequence parallelism, gradient
 // clipping's norm, uneven padding of the vocabulary, copies of key-value heads where tp exceeds
 // them.

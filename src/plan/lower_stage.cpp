@@ -6,55 +6,6 @@
 
 namespace orrery {
 
-// --- buffers -----------------------------------------------------------------------------------
-
-BufferId StageBuffers::named(const std::string& name, MemoryTerm term, Bytes size,
-                             Precision dtype) {
-  const auto [found, is_new] = named_.try_emplace({name, term});
-  if (is_new) found->second = ranks_.buffers.push_back({name, term, size, dtype, {}});
-  return found->second;
-}
-
-BufferId StageBuffers::passing(const std::string& name, const Tensor& x) {
-  return named(name, MemoryTerm::activations, lowering_.local.bytes(x), x.dtype);
-}
-
-BufferId StageBuffers::passing_gradient(const std::string& name, const Tensor& dx) {
-  return named(name + " gradient", MemoryTerm::workspace, lowering_.local.bytes(dx), dx.dtype);
-}
-
-BufferId StageBuffers::hidden() {
-  const Layer& layer = lowering_.graph.layers[lowering_.graph.body.front().layer];
-  return passing(layer.takes, layer.tensors[layer.input]);
-}
-
-BufferId StageBuffers::hidden_gradient() {
-  const Layer& layer = lowering_.graph.layers[lowering_.graph.body.front().layer];
-  return passing_gradient(layer.takes, layer.tensors[layer.input_gradient]);
-}
-
-BufferId StageBuffers::held(BufferId content) {
-  const Buffer from = ranks_.buffers[content];
-  const MemoryTerm term =
-      from.term == MemoryTerm::logits ? MemoryTerm::logits : MemoryTerm::activations;
-  return named(from.name + " (held)", term, from.size, from.dtype);
-}
-
-BufferId StageBuffers::of(LayerId layer_id, TensorId id, bool kept) {
-  const Layer& layer = lowering_.graph.layers[layer_id];
-  const Tensor& tensor = layer.tensors[id];
-  const bool logits = layer_id == lowering_.graph.head && tensor.split == Split::features;
-  const MemoryTerm term = logits ? MemoryTerm::logits
-                          : kept ? MemoryTerm::activations
-                                 : MemoryTerm::workspace;
-  const auto [found, is_new] = tensors_.try_emplace({layer_id, id, term});
-  if (is_new) {
-    found->second = ranks_.buffers.push_back(
-        {layer.name + " " + tensor.name, term, lowering_.local.bytes(tensor), tensor.dtype, {}});
-  }
-  return found->second;
-}
-
 namespace {
 
 // Channels of what enters a chunk: activations are even, gradients odd.
@@ -92,7 +43,7 @@ class StageWriter {
     const std::vector<Folded> schedule =
         fold(steps(s_.schedule, s_.pp, s_.vpp, s_.micro_batches(), stage_.stage));
     write_schedule(schedule, step);
-    finish(step);
+    finish_step(stage_, step);
     stage_.ranks.step = step.take();
   }
 
@@ -115,7 +66,7 @@ class StageWriter {
   }
 
   void write_call(Step step, Body& body) {
-    if (step.forward() ? !gathers_once() || !gathers_at_start()
+    if (step.forward() ? !gathers_once() || !gathers_at_start(stage_)
                        : !reduces_once() || !lowering_.recipe.overlap_data) {
       step.edge = false;  // like any other
     }
@@ -140,89 +91,6 @@ class StageWriter {
     return stage_.data.gathers_each_pass() || stage_.experts.gathers_each_pass();
   }
   bool reduces_once() const { return stage_.data.reduces_once() || stage_.experts.reduces_once(); }
-
-  // Weights that the last step updated travel in the first forward pass, or else after the update.
-  bool gathers_at_start() const {
-    return lowering_.recipe.overlap_data || stage_.data.holds_gathered();
-  }
-
-  void finish(Body& body) {
-    if (!lowering_.recipe.overlap_data) {
-      for (const LayerState& state : stage_.state.all()) {
-        if (state.data->reduces_once() && state.gradients) reduce_all(state, body);
-      }
-    }
-    reduce_tied(body);
-    if (lowering_.placement.copies() > 1) reduce_mirrored(body);
-    body.wait_for(Event::gradients);
-    update(body);
-    if (gathers_at_start()) return;
-    for (const LayerState& state : stage_.state.all()) {
-      if (state.data->gathers_once()) gather_all(state, body);
-    }
-  }
-
-  void reduce_all(const LayerState& state, Body& body) {
-    Body inner;
-    state.data->reduce(lowering_, inner, state.trained, state.gradients, {});
-    body.loop({.count = state.count, .body = {}, .over_layers = true, .order = Order::descending},
-              std::move(inner));
-  }
-
-  void gather_all(const LayerState& state, Body& body) {
-    Body inner;
-    state.data->gather(lowering_, inner, state.gather, state.weights, {}, Event::updated);
-    body.loop({.count = state.count, .body = {}, .over_layers = true}, std::move(inner));
-  }
-
-  // The copies of a tied matrix on two stages share one gradient.
-  void reduce_tied(Body& body) {
-    const bool first = stage_.state.holds(graph_.embedding);
-    if (!graph_.tied_embeddings || first == stage_.state.holds(graph_.head)) return;
-    const LayerId layer = first ? graph_.embedding : graph_.head;
-    const Layer& kind = graph_.layers[layer];
-    const TensorId matrix = first ? embedding_table(kind) : output_matrix(kind);
-    if (kind.tensors[matrix].frozen) return;
-    const double share =
-        stage_.data.shards(Zero::optimizer) ? 1 / static_cast<double>(stage_.data.shard()) : 1.0;
-    const double parameters = lowering_.local.elements(kind.tensors[matrix]) * share;
-    const CommId comm =
-        lowering_.comm(CollectiveOp::all_reduce, GroupKind::embedding,
-                       Bytes(parameters * lowering_.recipe.reduce_bytes),
-                       lowering_.recipe.reduce_bytes >= 4 ? Precision::fp32 : Precision::bf16);
-    body.on_data(comm, stage_.state.gradient(layer, gradient_of(kind, matrix)), {}, Event::computed,
-                 Event::gradients);
-  }
-
-  // Of the model's two copies, on the stage that holds the same layers.
-  void reduce_mirrored(Body& body) {
-    for (const LayerState& state : stage_.state.all()) {
-      if (!state.gradients) continue;
-      const double ranks =
-          state.data->shards(Zero::optimizer) ? static_cast<double>(state.data->shard()) : 1.0;
-      const double bytes = lowering_.recipe.reduce_bytes;
-      const CommId comm = lowering_.comm(CollectiveOp::all_reduce, GroupKind::mirror,
-                                         Bytes(state.trained / ranks * bytes),
-                                         bytes >= 4 ? Precision::fp32 : Precision::bf16);
-      Body inner;
-      inner.on_data(comm, state.gradients, {}, Event::computed, Event::gradients);
-      body.loop({.count = state.count, .body = {}, .over_layers = true}, std::move(inner));
-    }
-  }
-
-  // Adam reads the gradient and its own state, writes that state and the weight. On the host it
-  // first gets the gradients, and gives back the weights unless these stay there too.
-  void update(Body& body) {
-    const Recipe& recipe = lowering_.recipe;
-    const double count = stage_.state.updated();
-    const bool on_host = s_.offload == Offload::optimizer || s_.offload == Offload::parameters;
-    if (on_host) body.copy({Bytes(count * recipe.gradient_bytes), true});
-    body.update({std::llround(std::ceil(count)),
-                 Bytes(count * (recipe.optimizer_bytes + recipe.gradient_bytes)),
-                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes)), on_host});
-    if (s_.offload == Offload::optimizer)
-      body.fetch({Bytes(count * recipe.weight_bytes), false}, Event::updated);
-  }
 
   // --- blocks ----------------------------------------------------------------------------------
   BlockId block(const Step& step) {

@@ -1,10 +1,12 @@
 // What the parts of lower() share; for plan/lower*.cpp only.
 //
-// lower.cpp        stages, one after another, and how layers are split over them
-// lower_state.cpp  what a stage holds for the whole step: weights, gradients, optimizer
-// lower_body.cpp   instructions of one stretch of work, and the events that order its streams
-// lower_layer.cpp  one pass of one layer: operators, buffers' lifetimes, tensor parallelism
-// lower_stage.cpp  blocks of a chunk and the order in which a stage calls them
+// lower.cpp          stages, one after another, and how layers are split over them
+// lower_state.cpp    what a stage holds for the whole step: weights, gradients, optimizer
+// lower_buffers.cpp  activations and gradients that pass, are kept or wait
+// lower_body.cpp     instructions of one stretch of work, and the events that order its streams
+// lower_layer.cpp    one pass of one layer: operators, buffers' lifetimes, tensor parallelism
+// lower_stage.cpp    blocks of a chunk and the order in which a stage calls them
+// lower_finish.cpp   the end of a step: last reductions, the update, gathers
 #pragma once
 
 #include <map>
@@ -246,6 +248,11 @@ void write_pass(Stage& stage, const LayerPass& pass, Body& body);
 void reduce_bucket(Stage& stage, LayerId layer, Body& body, std::int64_t layer_shift = 0);
 // The same of one layer, outside of the loop over its kind.
 void reduce_bucket(Stage& stage, const LayerOf& layer, Body& body);
+// Whether weights that the last step updated travel in the first forward pass, not after the
+// update.
+bool gathers_at_start(const Stage& stage);
+// Reduces what the passes left to the end, updates, and gathers.
+void finish_step(Stage& stage, Body& body);
 RankClass lower_stage(Lowering& lowering, std::int64_t stage);
 
 }  // namespace orrery
