@@ -98,12 +98,13 @@ TEST(Search, TheNearestNeedsTheLeastMemoryOfAll) {
 }
 
 TEST(Search, ShardsWeightsWhereNothingElseFits) {
-  const Request job = asking({{"model", "llama-3.1-405b"}, {"gpus", "512"}, {"pp", "1"}});
+  const Request job =
+      asking({{"model", "llama-3.1-405b"}, {"gpus", "512"}, {"pp", "1"}, {"framework", "hf"}});
   const Found found = found_for(job);
   ASSERT_FALSE(found.best.empty());
   EXPECT_EQ(found.best.front().scenario.strategy.zero, Zero::weights);
   Request fixed = job;
-  fixed.values["zero"] = "1";
+  fixed.values["zero"] = "2";
   EXPECT_TRUE(found_for(fixed).best.empty());
 }
 
@@ -112,9 +113,26 @@ TEST(Search, TriesEveryZeroThatIsLeftOpen) {
     const Request request = asking(std::move(values));
     return space_of(request, resolve(request, catalog())).zero;
   };
-  EXPECT_THAT(zeros({}), ElementsAre(Zero::optimizer, Zero::weights));
+  EXPECT_THAT(zeros({}), ElementsAre(Zero::optimizer));  // NeMo shards no weights
+  EXPECT_THAT(zeros({{"framework", "hf"}}), ElementsAre(Zero::gradients, Zero::weights));
   EXPECT_THAT(zeros({{"zero", "0"}}), ElementsAre(Zero::none));
   EXPECT_THAT(zeros({{"framework", "torchtitan"}}), ElementsAre(Zero::weights));
+}
+
+// Megatron-Core counts embedding and head as layers only where each stage's layers are given.
+TEST(Search, SpellsOutUnevenEnds) {
+  Request request = asking({{"model", "llama-3.1-405b"}, {"gpus", "512"}, {"pp", "16"}});
+  const auto spelt = [&](std::string_view framework) {
+    request.values["framework"] = framework;
+    const Scenario base = resolve(request, catalog());
+    std::size_t most = 0;
+    for (const Ladder& ladder : candidates(space_of(request, base), base)) {
+      for (const Strategy& s : ladder) most = std::max(most, s.stage_layers.size());
+    }
+    return most;
+  };
+  EXPECT_EQ(spelt("megatron"), 64);  // 16 stages of 4 chunks: 126 layers in 128 places
+  EXPECT_EQ(spelt("nemo"), 0);
 }
 
 TEST(Search, AGivenDataParallelismStays) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/rules.h"
+
 namespace orrery {
 namespace {
 
@@ -18,6 +20,13 @@ std::vector<std::int64_t> counts(std::int64_t high) {
   std::vector<std::int64_t> values;
   for (std::int64_t value = 1; value <= high; ++value) values.push_back(value);
   return values;
+}
+
+// Whether the framework leaves room for embedding and head only where it is told each stage's
+// layers.
+bool must_spell_out_ends(const Scenario& scenario, std::int64_t chunks) {
+  return scenario.model.layers % chunks != 0 && scenario.strategy.stage_layers.empty() &&
+         !accepts(scenario.framework.rules.uneven_layers, "embedding-and-head");
 }
 
 }  // namespace
@@ -45,8 +54,12 @@ Space space_of(const Request& request, const Scenario& scenario) {
   }
   space.zero = {now.zero};
   if (!given("zero")) {
-    if (now.zero == Zero::none) space.zero.push_back(Zero::optimizer);
-    if (now.zero != Zero::weights) space.zero.push_back(Zero::weights);
+    const auto add = [&](Zero zero) {
+      const std::string stage = std::to_string(static_cast<int>(zero));
+      if (accepts(scenario.framework.rules.zero, stage)) space.zero.push_back(zero);
+    };
+    if (now.zero == Zero::none) add(Zero::optimizer);
+    if (now.zero != Zero::weights) add(Zero::weights);
   }
   if (given("dp")) space.dp = now.dp;
   space.sequence_parallel_too = !given("sequence-parallel");
@@ -87,6 +100,9 @@ std::vector<Ladder> candidates(const Space& space, const Scenario& scenario) {
               strategy.schedule = vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
             }
             strategy.micro_batch = micro_batch;
+            if (must_spell_out_ends(scenario, pp * vpp)) {
+              strategy.stage_layers = uneven_ends(scenario.model.layers, pp * vpp);
+            }
             if (space.sequence_parallel_too) strategy.sequence_parallel = tp > 1;
             add(strategy);
           }
