@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "validate/labels.h"
+#include "validate/notes.h"
 
 namespace orrery {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::int64_t gpt_vocab = 51200;        // GPT-2's tokenizer, padded by
 constexpr std::int64_t internlm_vocab = 103168;  // the tokenizer that InternEvo trains with
 constexpr std::int64_t usual_head_dim = 128;
 
-std::string reason_not_dense_decoder(const Measurement& row) {
+std::string reason_not_decoder(const Measurement& row) {
   const std::string words = words_of(row.model + " ");
   for (const std::string_view encoder : {"bert", "roberta", "t5", "vit"}) {
     if (words.find(" " + std::string(encoder)) != std::string::npos) {
@@ -28,7 +29,6 @@ std::string reason_not_dense_decoder(const Measurement& row) {
       return "a hybrid with state-space layers: " + row.model;
     }
   }
-  if (row.experts.value_or(0) > 1) return "mixture of experts is not modelled";
   return "";
 }
 
@@ -71,19 +71,18 @@ std::optional<std::int64_t> usual_heads(std::int64_t hidden, std::int64_t tp) {
 class Dimensions {
  public:
   Dimensions(const Measurement& row, const std::string& framework, Defaults& defaults)
-      : row_(row), framework_(framework), defaults_(defaults) {}
+      : row_(row), notes_(row.other), framework_(framework), defaults_(defaults) {}
 
   std::variant<Architecture, Skip> read(std::int64_t tp, std::int64_t stages) {
     stages_ = stages;
-    if (std::string reason = reason_not_dense_decoder(row_); !reason.empty()) return Skip{reason};
+    if (std::string reason = reason_not_decoder(row_); !reason.empty()) return Skip{reason};
     const auto activation = activation_named(row_.mlp);
     if (!activation) return Skip{"the feed-forward kind " + row_.mlp + " is not known"};
     if (!row_.hidden) return Skip{"dimensions not stated"};
-    if (!row_.seq_len) return Skip{"sequence length not stated"};
     model_.name = row_.model;
     model_.hidden = *row_.hidden;
     model_.activation = *activation;
-    model_.max_positions = *row_.seq_len;
+    model_.max_positions = row_.seq_len.value_or(0);
     for (const auto step : {&Dimensions::layers, &Dimensions::feed_forward, &Dimensions::vocab}) {
       if (std::string reason = (this->*step)(); !reason.empty()) return Skip{reason};
     }
@@ -91,6 +90,10 @@ class Dimensions {
     const bool gpt = *activation == Activation::gelu || *activation == Activation::relu;
     model_.family = gpt ? "gpt2" : "llama";
     gpt ? be_gpt(model_) : be_llama(model_);
+    latent();
+    if (row_.experts.value_or(0) > 1) {
+      if (std::string reason = experts(); !reason.empty()) return Skip{reason};
+    }
     return model_;
   }
 
@@ -154,7 +157,55 @@ class Dimensions {
     return "";
   }
 
+  // "latent q 1536 kv 512 nope 128 rope 64 value 128", as DeepSeek's configurations have it.
+  void latent() {
+    const auto rank = notes_.number("kv");
+    if (!notes_.say("latent ") || !rank) return;
+    LatentAttention& latent = model_.latent;
+    latent.kv_rank = *rank;
+    latent.q_rank = notes_.number("q").value_or(0);
+    latent.nope_dim = notes_.number("nope").value_or(usual_head_dim);
+    latent.rope_dim = notes_.number("rope").value_or(usual_head_dim / 2);
+    latent.value_dim = notes_.number("value").value_or(usual_head_dim);
+    model_.head_dim = latent.nope_dim + latent.rope_dim;
+  }
+
+  LayerRun layers_of(std::int64_t count, bool experts) const {
+    LayerKind kind;
+    kind.name = experts ? "experts" : "dense";
+    if (model_.latent.kv_rank > 0) kind.mixer = Mixer::latent_attention;
+    kind.ffn = experts ? 0 : model_.ffn;
+    kind.experts = experts;
+    return {kind, count};
+  }
+
+  // Dense layers come first ("dense layers 3") or in turn ("experts every 2": the second of each
+  // two has experts), if a row has any.
+  std::string experts() {
+    if (!row_.topk || *row_.topk > *row_.experts) return "experts a token not stated";
+    Experts& experts = model_.experts;
+    experts.count = *row_.experts;
+    experts.top_k = *row_.topk;
+    experts.width = row_.moe_ffn_hidden.value_or(model_.ffn);
+    if (!row_.moe_ffn_hidden) assume("moe_ffn_hidden", experts.width, "as wide as ffn_hidden");
+    experts.shared_width = notes_.number("shared experts").value_or(0) * experts.width;
+    const std::int64_t dense = std::min(model_.layers, notes_.number("dense layers").value_or(0));
+    const std::int64_t every = notes_.number("experts every").value_or(1);
+    if (dense > 0) model_.runs.push_back(layers_of(dense, false));
+    for (std::int64_t left = model_.layers - dense; left > 0; left -= every) {
+      if (every == 1) {
+        model_.runs.push_back(layers_of(left, true));
+        break;
+      }
+      model_.runs.push_back(layers_of(std::min(left, every - 1), false));
+      if (left >= every) model_.runs.push_back(layers_of(1, true));
+    }
+    model_.mtp_layers = notes_.number("mtp layers").value_or(0);
+    return "";
+  }
+
   const Measurement& row_;
+  const Notes notes_;
   const std::string& framework_;
   Defaults& defaults_;
   Architecture model_;

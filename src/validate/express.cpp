@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "validate/labels.h"
+#include "validate/notes.h"
 #include "validate/throughput.h"
 
 namespace orrery {
@@ -15,37 +16,32 @@ bool one_of(std::string_view name, std::initializer_list<std::string_view> names
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The number after a phrase of the notes, as in "local batch 8 per dp rank".
-std::optional<std::int64_t> noted_number(const std::string& notes, const std::string& phrase) {
-  const std::string words = words_of(notes);
-  const auto at = words.find(" " + phrase + " ");
-  if (at == std::string::npos) return std::nullopt;
-  std::int64_t value = 0;
-  for (std::size_t i = at + phrase.size() + 2; i < words.size() && value < 1'000'000; ++i) {
-    if (words[i] < '0' || words[i] > '9') break;
-    value = value * 10 + (words[i] - '0');
-  }
-  return value > 0 ? std::optional(value) : std::nullopt;
-}
+// What a framework's own fine-tuning recipes adapt.
+struct Adapters {
+  std::string_view framework;
+  std::int64_t rank;
+  std::string_view targets, where;
+};
+constexpr std::array usual_adapters = {
+    Adapters{"nemo", 16, "attention", "NeMo's LoRA recipes adapt queries, keys and values"},
+    Adapters{"hf", 64, "all", "Qwen's finetune.py"},
+    Adapters{"fsdp-qlora", 64, "all", "fsdp_qlora's train.py"},
+    Adapters{"litgpt", 8, "attention", "LitGPT's finetune/lora.py adapts queries and values"}};
 
-bool offloads(const std::string& notes) {
-  const std::string words = words_of(notes);
-  const auto says = [&](const char* part) { return words.find(part) != std::string::npos; };
-  if (says(" offload optimizer true ") || says(" offload optimizer y ")) return true;
-  if (says(" offload optimizer ")) return says(" params true ") || says(" params y ");
-  return says(" offload ") && !says(" no offload ") && !says(" without offload ");
-}
+// Short samples in one sequence, none of which sees another: in NeMo's recipes tokens see about 0.3
+// of their sequence.
+constexpr std::string_view usual_packing = "3.3";
 
 class Expression {
  public:
-  explicit Expression(const Measurement& row) : row_(row), notes_(words_of(row.other)) {}
+  explicit Expression(const Measurement& row) : row_(row), notes_(row.other) {}
 
   std::variant<Expressed, Skip> run() {
-    constexpr std::array steps = {&Expression::task,      &Expression::machine,
-                                  &Expression::framework, &Expression::precision,
-                                  &Expression::layout,    &Expression::model,
-                                  &Expression::batch,     &Expression::memory_choices,
-                                  &Expression::chunks,    &Expression::kernels};
+    constexpr std::array steps = {&Expression::machine, &Expression::framework,
+                                  &Expression::task,    &Expression::precision,
+                                  &Expression::layout,  &Expression::model,
+                                  &Expression::batch,   &Expression::memory_choices,
+                                  &Expression::chunks,  &Expression::kernels};
     for (const auto step : steps) {
       if (std::string reason = (this->*step)(); !reason.empty()) return Skip{std::move(reason)};
     }
@@ -57,9 +53,9 @@ class Expression {
 
  private:
   // Each returns why the row cannot be expressed, or nothing.
-  std::string task();
   std::string machine();
   std::string framework();
+  std::string task();
   std::string precision();
   std::string layout();
   std::string model();
@@ -69,11 +65,15 @@ class Expression {
   std::string kernels();
   void measure();
 
+  void adapters();
+  void divide_submission();
+  void experts();
   void zero();
   void recompute();
   void sequence_parallel();
   std::int64_t default_micro_batch(std::int64_t per_replica);
   std::pair<std::int64_t, std::string> default_chunks() const;
+  std::string uneven_split(std::int64_t chunks) const;
 
   void set(const std::string& flag, std::string value) {
     out_.request.values[flag] = std::move(value);
@@ -95,9 +95,10 @@ class Expression {
   bool framework_is(std::initializer_list<std::string_view> names) const {
     return one_of(out_.framework, names);
   }
-  bool notes_say(const std::string& part) const {
-    return notes_.find(" " + part) != std::string::npos;
-  }
+  bool fine_tunes() const { return task_ != "pretrain"; }
+  bool adapts() const { return task_ == "lora" || task_ == "qlora"; }
+  // MLPerf submissions: on NVIDIA's GPUs all run NVIDIA's own code.
+  bool is_submission() const { return row_.source.starts_with("mlcommons/"); }
   // The stacks of 2020 to 2022 are those that trained in fp16.
   bool early() const { return out_.request.values.at("precision") == "fp16"; }
   bool divides_pipeline(std::int64_t chunks) const {
@@ -105,21 +106,16 @@ class Expression {
   }
 
   const Measurement& row_;
-  const std::string notes_;
+  const Notes notes_;
+  std::string task_;
   Expressed out_;
   Architecture model_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 1;
-  std::int64_t global_batch_ = 0, micro_batch_ = 1;
-  bool batch_is_invented_ = false;
+  std::int64_t seq_len_ = 0, global_batch_ = 0, micro_batch_ = 1;
+  bool batch_is_invented_ = false, length_varies_ = false;
   Recompute recompute_ = Recompute::none;
   double recompute_share_ = 1;
 };
-
-std::string Expression::task() {
-  if (row_.task != "pretrain") return "fine-tuning (" + row_.task + ") is not modelled";
-  if (offloads(row_.other)) return "offload to host memory is not modelled";
-  return "";
-}
 
 std::string Expression::machine() {
   if (row_.gpu.empty()) return "GPU not stated";
@@ -159,6 +155,10 @@ std::string Expression::framework() {
     set("framework", *name);
     return "";
   }
+  if (is_submission() && has_word(words_of(row_.framework), "pytorch")) {
+    set_default("framework", out_.framework = "nemo", "NVIDIA's code, as MLPerf submissions run");
+    return "";
+  }
   const auto zero = zero_named(row_.zero_stage);
   const bool divided = row_.tp.value_or(1) > 1 || row_.pp.value_or(1) > 1;
   out_.framework = divided ? "megatron" : zero && zero->stage == 3 ? "fsdp" : "ddp";
@@ -166,6 +166,30 @@ std::string Expression::framework() {
               row_.framework.empty() ? "not stated; its layout is like this one's"
                                      : row_.framework + " is laid out like this one");
   return "";
+}
+
+// A quantised LoRA is a QLoRA, whatever its table calls it.
+std::string Expression::task() {
+  task_ = row_.task == "lora" && notes_.say("nf4 ") ? "qlora" : row_.task;
+  if (!one_of(task_, {"pretrain", "sft", "lora", "qlora"}))
+    return "task " + task_ + " is not known";
+  if (notes_.say("adapter")) return "adapters of prompts (LLaMA-Adapter) are not modelled";
+  if (!fine_tunes()) return "";
+  set("task", task_);
+  if (adapts()) adapters();
+  if (framework_is({"nemo"}) && !is_submission()) {
+    set_default("packed", std::string(usual_packing), "NeMo's recipes pack short samples");
+  }
+  return "";
+}
+
+void Expression::adapters() {
+  for (const Adapters& usual : usual_adapters) {
+    if (usual.framework != out_.framework) continue;
+    set_default("lora-rank", usual.rank, std::string(usual.where));
+    set_default("lora-targets", std::string(usual.targets), std::string(usual.where));
+  }
+  if (notes_.say("embeddings trained ")) set("train-embeddings", "true");
 }
 
 std::string Expression::precision() {
@@ -176,27 +200,40 @@ std::string Expression::precision() {
   if (framework_is({"megatron"}) && early() && !core) {
     set("framework", out_.framework = "megatron-2021");
   }
-  if (framework_is({"megatron-deepspeed"}) && notes_say("bf16 optimizer ")) {
+  if (framework_is({"megatron-deepspeed"}) && notes_.say("bf16 optimizer ")) {
     set("framework", out_.framework = "megatron-deepspeed-bf16");
   }
   if (framework_is({"deepspeed"}) && early()) {
     set_default("framework", out_.framework = "deepspeed-2021", "fp16 stacks are of that age");
   }
-  if (framework_is({"megatron"}) && notes_say("tp comm overlap ")) {
+  if (framework_is({"megatron"}) && notes_.say("tp comm overlap ")) {
     set_default("framework", out_.framework = "nemo", "overlaps tensor parallelism as NeMo does");
   }
   return "";
 }
 
+// MLPerf's LoRA of Llama 2 70B where no configuration file was found: tensor ranks until the model
+// fits (4 of 80 GB, 2 of 141 GB, as the files that were found have), and as many as leave each
+// replica a sequence, context ranks from the fifth on.
+void Expression::divide_submission() {
+  const std::int64_t fits = out_.gpu.starts_with("h200") ? 2 : 4;
+  const std::int64_t ranks = std::max(fits, out_.gpus / row_.global_batch_seqs.value_or(1));
+  tp_ = std::min<std::int64_t>(4, ranks);
+  cp_ = std::max<std::int64_t>(1, ranks / 4);
+  out_.defaults.push_back("tp, cp = " + std::to_string(tp_) + ", " + std::to_string(cp_) +
+                          " (as submissions that print theirs)");
+}
+
 std::string Expression::layout() {
   const bool divides_layers = framework_is({"megatron", "megatron-2021", "megatron-deepspeed",
                                             "megatron-deepspeed-bf16", "nemo", "internevo"});
-  if (divides_layers && out_.gpus > 1 && (!row_.tp || !row_.pp)) {
-    return "layout not stated (tp, pp)";
-  }
   tp_ = row_.tp.value_or(1);
   pp_ = row_.pp.value_or(1);
   cp_ = row_.cp.value_or(1);
+  if (divides_layers && out_.gpus > 1 && (!row_.tp || !row_.pp)) {
+    if (!is_submission() || !adapts()) return "layout not stated (tp, pp)";
+    divide_submission();
+  }
   const std::int64_t product = tp_ * pp_ * cp_;
   const auto in_words = [&](std::int64_t dp) {
     std::string text = "tp " + std::to_string(tp_) + " x pp " + std::to_string(pp_);
@@ -210,7 +247,7 @@ std::string Expression::layout() {
   }
   dp_ = out_.gpus / product;
   if (row_.dp && *row_.dp != dp_) return in_words(*row_.dp);
-  if (!row_.tp && !row_.pp && out_.gpus > 1) {
+  if (!row_.tp && !row_.pp && out_.gpus > 1 && !divides_layers) {
     out_.defaults.push_back("tp, pp = 1 (not stated, and " + out_.framework + " has no other)");
   }
   set("tp", tp_);
@@ -221,11 +258,28 @@ std::string Expression::layout() {
 }
 
 std::string Expression::model() {
+  const auto longest = notes_.number("up to");
+  if (!row_.seq_len && !longest) return "sequence length not stated";
+  length_varies_ = !row_.seq_len;
+  seq_len_ = row_.seq_len ? *row_.seq_len : *longest;
+  if (length_varies_) assume("seq-len", std::to_string(seq_len_), "the longest sample, for memory");
   auto described = architecture_of(row_, out_.framework, tp_, pp_, out_.defaults);
   if (const Skip* skip = std::get_if<Skip>(&described)) return skip->reason;
   model_ = std::get<Architecture>(std::move(described));
-  set("seq-len", *row_.seq_len);
+  if (model_.max_positions == 0) model_.max_positions = seq_len_;
+  if (model_.positions == Positions::learned) model_.position_rows = model_.max_positions;
+  set("seq-len", out_.seq_len = seq_len_);
+  if (model_.experts.count > 0) experts();
   return "";
+}
+
+void Expression::experts() {
+  if (row_.ep) {
+    set("ep", *row_.ep);
+  } else {
+    set_default("ep", 1, "not stated");
+  }
+  if (notes_.say("token drop ")) set("capacity", "1");
 }
 
 // Sequences of one forward pass, where a row has only those of a replica's whole step.
@@ -243,7 +297,7 @@ std::int64_t Expression::default_micro_batch(std::int64_t per_replica) {
 
 std::string Expression::batch() {
   const bool prints_memory = row_.peak_mem_gib || row_.outcome != Outcome::ok;
-  const auto local = noted_number(row_.other, "local batch");
+  const auto local = notes_.number("local batch");
   const bool never_accumulates = framework_is({"torchtitan", "fsdp", "ddp"}) && pp_ == 1;
   if (row_.global_batch_seqs) {
     global_batch_ = *row_.global_batch_seqs;
@@ -286,7 +340,7 @@ void Expression::zero() {
     if (zero->shard_ranks && *zero->shard_ranks < dp_ * cp_) set("shard-ranks", *zero->shard_ranks);
   } else if (framework_is({"nemo"})) {
     set_default("zero", 1, "NeMo's distributed optimizer");
-  } else if (framework_is({"jax", "fsdp", "torchtitan", "llm-foundry"})) {
+  } else if (framework_is({"jax", "fsdp", "torchtitan", "llm-foundry", "fsdp-qlora"})) {
     set_default("zero", 3, "fully sharded, as the framework's recipes are");
   } else if (framework_is({"megatron-2021", "ddp"})) {
     set_default("zero", 0, "nothing was sharded then");
@@ -304,7 +358,14 @@ void Expression::recompute() {
     set_default("recompute", text = "full", "the usual choice there");
   } else if (framework_is({"jax"})) {
     set_default("recompute", text = "operators", "its recipes do not fit in memory without");
-  } else if (framework_is({"nemo", "megatron", "torchtitan", "fsdp", "ddp"})) {
+  } else if (is_submission() && adapts()) {
+    // Of the 80 layers as many as it takes to fit.
+    const bool large = out_.gpu.starts_with("h200");
+    const std::int64_t layers = std::max<std::int64_t>(1, model_.layers * (large ? 1 : 3) / 10);
+    set_default(
+        "recompute", text = "full:" + std::to_string(layers),
+        large ? "a tenth of the layers, in 141 GB" : "three tenths of the layers, in 80 GB");
+  } else if (framework_is({"nemo", "megatron", "torchtitan", "fsdp", "ddp", "litgpt"})) {
     set_default("recompute", text = "none",
                 "published recipes do not recompute unless they say so");
   } else {
@@ -329,6 +390,7 @@ void Expression::sequence_parallel() {
 }
 
 std::string Expression::memory_choices() {
+  if (const auto offload = notes_.offload()) set("offload", *offload);
   zero();
   recompute();
   sequence_parallel();
@@ -342,7 +404,7 @@ std::pair<std::int64_t, std::string> Expression::default_chunks() const {
   const std::string label = words_of(row_.framework);
   if (has_word(label, "megatron") &&
       !framework_is({"megatron-deepspeed", "megatron-deepspeed-bf16"}) &&
-      (notes_say("interleav") || notes_say("vpp "))) {
+      (notes_.say("interleav") || notes_.say("vpp "))) {
     return {twos, "two layers a chunk; interleaved, the number not printed"};
   }
   if (framework_is({"nemo"})) {
@@ -353,14 +415,29 @@ std::pair<std::int64_t, std::string> Expression::default_chunks() const {
     return {twos, "two layers a chunk, as NeMo's recipe for 126 layers prints"};
   }
   if (has_word(label, "meta") && tp_ > 1) return {twos, "two layers a chunk, as in the paper"};
-  if (framework_is({"torchtitan"}) && notes_say("interleaved ")) {
+  if (framework_is({"torchtitan"}) && notes_.say("interleaved ")) {
     return {2, "two chunks, torchtitan's default when interleaved"};
   }
   return {1, "not interleaved"};
 }
 
+// Layers of each chunk, where they divide neither evenly nor with embedding and head as one each:
+// all equal but the last, as Megatron Bridge's recipes for DeepSeek-V3 print, or the last few one
+// less.
+std::string Expression::uneven_split(std::int64_t chunks) const {
+  const std::int64_t layers = model_.layers, most = (layers + chunks - 1) / chunks;
+  const std::int64_t last = layers - most * (chunks - 1);
+  std::string text;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::int64_t evenly = layers / chunks + (chunk < layers % chunks ? 1 : 0);
+    const std::int64_t count = last < 1 ? evenly : chunk + 1 < chunks ? most : last;
+    text += (chunk > 0 ? "," : "") + std::to_string(count);
+  }
+  return text;
+}
+
 std::string Expression::chunks() {
-  if (row_.vpp) {
+  if (row_.vpp && pp_ > 1) {
     set("vpp", *row_.vpp);
   } else if (pp_ > 1) {
     const auto [chunks, why] = default_chunks();
@@ -369,6 +446,11 @@ std::string Expression::chunks() {
     } else {
       set_default("vpp", 1, "its micro-batches do not divide into rounds of pp");
     }
+  }
+  const std::int64_t all = pp_ > 1 ? pp_ * std::stoll(out_.request.values.at("vpp")) : 1;
+  const bool even = model_.layers % all == 0 || (model_.layers + 2) % all == 0;
+  if (!even && model_.experts.count > 0 && model_.layers > all) {
+    set_default("split", uneven_split(all), "the last chunks of a pipeline have fewer layers");
   }
   return "";
 }
@@ -381,8 +463,9 @@ std::string Expression::kernels() {
 }
 
 void Expression::measure() {
-  if (batch_is_invented_) {
-    out_.without_throughput = "global batch not stated";
+  if (batch_is_invented_ || length_varies_) {
+    out_.without_throughput =
+        length_varies_ ? "samples of many lengths" : "global batch not stated";
     return;
   }
   auto measured =

@@ -210,7 +210,9 @@ std::optional<std::string> framework_named(std::string_view label) {
   if (any({"maxtext", "pax", "jax", "t5x"})) return "jax";
   if (any({"deepspeed"})) return "deepspeed";
   if (any({"hugging", "hf ", "transformers", "trainer"}) || text == "hf") return "hf";
+  if (any({"fsdp_qlora", "fsdp-qlora"})) return "fsdp-qlora";
   if (any({"fsdp"})) return "fsdp";
+  if (any({"litgpt"})) return "litgpt";
   if (any({"ddp", "llm.c"})) return "ddp";
   return std::nullopt;
 }

@@ -72,7 +72,7 @@ ValidatedRow described(const Measurement& row, const Expressed& expressed) {
   out.task = row.task;
   out.precision = expressed.request.values.at("precision");
   out.gpus = expressed.gpus;
-  out.seq_len = *row.seq_len;
+  out.seq_len = expressed.seq_len;
   out.parameters = static_cast<double>(parameters(*expressed.request.architecture).total());
   out.measured = expressed.tokens_per_s_per_gpu;
   out.memory_measured = row.peak_mem_gib;
