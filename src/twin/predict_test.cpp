@@ -55,7 +55,8 @@ TEST(Predict, TooLittleMemoryIsAnAnswerWithHelp) {
   EXPECT_TRUE(answer.priced);
   EXPECT_THAT(answer.reason, HasSubstr("GiB of 78.1 GiB"));
   EXPECT_THAT(answer.reason, HasSubstr("largest terms"));
-  EXPECT_THAT(answer.reason, HasSubstr("frees most"));
+  EXPECT_THAT(answer.reason, HasSubstr("no single change is enough: "));
+  EXPECT_THAT(answer.reason, HasSubstr("beside it fits: "));
 }
 
 TEST(Predict, MoreTokensTakeLongerAndCostMore) {
@@ -73,6 +74,81 @@ TEST(Predict, ALowerPowerCapIsNeverFaster) {
   const Answer capped = predict(resolved({{"power-cap", "400"}}));
   EXPECT_GE(capped.step, free.step);
   EXPECT_LE(capped.gpu_power, Watts(400));
+}
+
+TEST(Predict, PaddingIsComputedAndNotTrained) {
+  const Answer full = predict(resolved({}));
+  const Answer padded = predict(resolved({{"padding", "25%"}}));
+  EXPECT_EQ(padded.step, full.step);
+  EXPECT_NEAR(padded.tokens_per_s, 0.75 * full.tokens_per_s, 1e-6 * full.tokens_per_s);
+  EXPECT_NEAR(padded.mfu, 0.75 * full.mfu, 1e-9);
+}
+
+TEST(Predict, ARunTakesLongerWhileItsBatchGrows) {
+  const double step = predict(resolved({{"global-batch", "64"}})).step.value();
+  const double half_step = predict(resolved({{"global-batch", "32"}})).step.value();
+  const Answer answer =
+      predict(resolved({{"global-batch", "64"}, {"tokens", "100B"}, {"batch-ramp", "32:32:10B"}}));
+  const double expected = 10e9 / (32 * 4096) * half_step + 90e9 / (64 * 4096) * step;
+  EXPECT_NEAR(answer.run_time->value(), expected, 1e-9 * expected);
+  const Answer finer =
+      predict(resolved({{"global-batch", "64"}, {"tokens", "100B"}, {"batch-ramp", "32:8:10B"}}));
+  EXPECT_LT(*finer.run_time, *answer.run_time);
+  EXPECT_GT(finer.run_time->value(), 100e9 / (64 * 4096) * step);
+}
+
+// Frozen weights have no weight gradient: 4 FLOPs a parameter and token in place of 6, and a few
+// for the adapters.
+TEST(Predict, AdaptersNeedTwoThirdsOfTheFlops) {
+  const auto flop_per_token = [](const Answer& answer) {
+    return answer.model_flops_per_gpu / answer.tokens_per_s_per_gpu;
+  };
+  const Answer all = predict(resolved({{"seq-len", "512"}}));
+  const Answer lora = predict(resolved({{"seq-len", "512"}, {"task", "lora"}}));
+  EXPECT_GT(flop_per_token(lora) / flop_per_token(all), 0.66);
+  EXPECT_LT(flop_per_token(lora) / flop_per_token(all), 0.70);
+  EXPECT_LT(lora.step, all.step);
+}
+
+Bytes held(const Answer& answer, MemoryTerm term) {
+  return answer.memory.footprint[static_cast<std::size_t>(term)];
+}
+
+TEST(Predict, MomentsOfEightBitsAreAQuarter) {
+  const auto state = [](const char* optimizer) {
+    const Scenario s = resolved({{"framework", "ddp"}, {"tp", "1"}, {"optimizer", optimizer}});
+    return held(price_scenario(s), MemoryTerm::optimizer).value() / 8030261248.0;
+  };
+  EXPECT_NEAR(state("adam"), 12, 0.01);
+  EXPECT_NEAR(state("adam8bit"), 4 + 2.03, 0.01);
+}
+
+TEST(Predict, AnOffloadedOptimizerLiesOnTheHost) {
+  const Values values = {{"framework", "deepspeed"}, {"tp", "1"}, {"zero", "3"}};
+  const Answer here = predict(resolved(values));
+  Values away_values = values;
+  away_values["offload"] = "optimizer";
+  const Answer away = predict(resolved(away_values));
+  EXPECT_EQ(here.host, Bytes());
+  EXPECT_EQ(held(away, MemoryTerm::optimizer), Bytes());
+  EXPECT_LT(away.needed(), here.needed());
+  // One node holds it all: master copy and two moments, and gradients on the way, of 8.03 billion.
+  EXPECT_GE(away.host.value() / 8030261248.0, 12);
+  EXPECT_LE(away.host.value() / 8030261248.0, 18);
+}
+
+TEST(Predict, TheBandSaysHowFullTheCardIs) {
+  Answer answer;
+  answer.capacity = Bytes(100);
+  const auto fill = [&](double bytes) {
+    answer.memory.footprint = {};
+    answer.memory.footprint[0] = Bytes(bytes);
+    return answer.fill();
+  };
+  EXPECT_EQ(fill(91.9), Fill::green);
+  EXPECT_EQ(fill(92), Fill::yellow);
+  EXPECT_EQ(fill(100), Fill::yellow);
+  EXPECT_EQ(fill(100.1), Fill::red);
 }
 
 TEST(Predict, JsonHasTheKeysThatOthersRelyOn) {
@@ -97,6 +173,7 @@ TEST(Predict, JsonHasTheKeysThatOthersRelyOn) {
                           "energy",
                           "cost",
                           "parameters",
+                          "job",
                           "strategy",
                           "flop_convention",
                           "mfu_peak"}) {
@@ -108,7 +185,11 @@ TEST(Predict, JsonHasTheKeysThatOthersRelyOn) {
   for (const char* key : {"compute", "exposed_comm", "bubble", "optimizer", "overhead"}) {
     EXPECT_TRUE(json["time"]["breakdown"].contains(key)) << key;
   }
-  EXPECT_TRUE(json["memory"].contains("peak_gib"));
+  for (const char* key :
+       {"peak_gib", "allocated_gib", "capacity_gib", "band", "host_gib", "padded_vocab"}) {
+    EXPECT_TRUE(json["memory"].contains(key)) << key;
+  }
+  EXPECT_FALSE(json["memory"].contains("fixes"));
   EXPECT_TRUE(json["power"].contains("avg_gpu_w"));
   EXPECT_TRUE(json["energy"].contains("kwh_per_step"));
   EXPECT_EQ(json["parameters"]["total"].as_integer(), 8030261248);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "twin/twin.h"
 
@@ -15,6 +16,7 @@ constexpr std::int64_t most_growth = 8;  // times the GPUs that are asked for
 class Changes {
  public:
   struct Change {
+    std::string kind;  // of one kind, each goes further than the one before
     std::string flags;
     Scenario scenario;
   };
@@ -34,9 +36,10 @@ class Changes {
 
  private:
   template <class Edit>
-  void add(bool possible, std::string flags, Edit edit) {
+  void add(bool possible, std::string flags, Edit edit, std::string kind = "") {
     if (!possible) return;
-    all_.push_back({std::move(flags), now_});
+    if (kind.empty()) kind = flags;
+    all_.push_back({std::move(kind), std::move(flags), now_});
     edit(all_.back().scenario);
   }
 
@@ -79,11 +82,15 @@ class Changes {
   }
 
   void instead_of_replicas(const char* flag, std::int64_t ranks, std::int64_t Strategy::*field) {
-    add(s_.dp % 2 == 0, fmt::format("--{} {} --dp {}", flag, ranks * 2, s_.dp / 2),
-        [field](Scenario& s) {
-          s.strategy.*field *= 2;
-          s.strategy.dp /= 2;
-        });
+    for (std::int64_t times = 2; s_.dp % times == 0; times *= 2) {
+      add(
+          true, fmt::format("--{} {} --dp {}", flag, ranks * times, s_.dp / times),
+          [&](Scenario& s) {
+            s.strategy.*field *= times;
+            s.strategy.dp /= times;
+          },
+          flag);
+    }
   }
 
   void offload() {
@@ -135,13 +142,16 @@ class Changes {
       std::string flags =
           fmt::format("--gpus {} --dp {} --zero {}", gpus, dp, static_cast<int>(zero));
       if (batch != s_.global_batch) flags += fmt::format(" --global-batch {}", batch);
-      add(true, std::move(flags), [&](Scenario& s) {
-        s.cluster.gpus = gpus;
-        if (one_node) s.cluster.gpus_per_node = gpus;
-        s.strategy.dp = dp;
-        s.strategy.zero = zero;
-        s.strategy.global_batch = batch;
-      });
+      add(
+          true, std::move(flags),
+          [&](Scenario& s) {
+            s.cluster.gpus = gpus;
+            if (one_node) s.cluster.gpus_per_node = gpus;
+            s.strategy.dp = dp;
+            s.strategy.zero = zero;
+            s.strategy.global_batch = batch;
+          },
+          "gpus");
     }
   }
 
@@ -156,21 +166,44 @@ double gib(Bytes bytes) { return bytes.value() / (1 << 30); }
 
 std::vector<Remedy> remedies(const Scenario& scenario, Bytes needed) {
   const Bytes capacity = capacity_of(scenario.cluster.gpu, scenario.framework);
-  std::vector<Remedy> found;
-  bool more_gpus_fit = false;  // twice as many need not be said then
+  std::map<std::string, Remedy> furthest;  // of each kind: the first that fits, or the last
+  std::vector<std::string> kinds;          // in order
   for (Changes::Change& change : Changes(scenario).all()) {
+    const auto known = furthest.find(change.kind);
+    if (known != furthest.end() && known->second.fits) continue;
     const Scenario& changed = change.scenario;
-    const bool grows = changed.cluster.gpus > scenario.cluster.gpus;
-    if (grows && more_gpus_fit) continue;
     if (changed.strategy.tp > changed.cluster.gpus_per_node) continue;
     if (!broken_rules(changed.strategy, setting_of(changed)).empty()) continue;
     const Bytes then = total(scenario_memory(changed).footprint);
     if (then >= needed) continue;
-    more_gpus_fit = grows && then <= capacity;
-    found.push_back({std::move(change.flags), std::move(change.scenario), then, then <= capacity});
+    if (known == furthest.end()) kinds.push_back(change.kind);
+    furthest[change.kind] = {std::move(change.flags), std::move(change.scenario), then,
+                             then <= capacity};
   }
+  std::vector<Remedy> found;
+  for (const std::string& kind : kinds) found.push_back(std::move(furthest.at(kind)));
   return found;
 }
+
+namespace {
+
+// "--recompute full (61.0 GiB), ..." of those that fit.
+std::string fitting_text(const std::vector<Remedy>& found) {
+  std::string text;
+  for (const Remedy& remedy : found) {
+    if (!remedy.fits) continue;
+    text += fmt::format("{}{} ({:.1f} GiB)", text.empty() ? "" : ", ", remedy.flags,
+                        gib(remedy.needed));
+  }
+  return text;
+}
+
+const Remedy& least(const std::vector<Remedy>& found) {
+  return *std::min_element(found.begin(), found.end(),
+                           [](const Remedy& a, const Remedy& b) { return a.needed < b.needed; });
+}
+
+}  // namespace
 
 std::string shortfall(const Scenario& scenario, const std::string& where, Bytes needed,
                       Bytes capacity, const std::vector<std::pair<std::string, Bytes>>& terms) {
@@ -181,18 +214,14 @@ std::string shortfall(const Scenario& scenario, const std::string& where, Bytes 
   }
   const std::vector<Remedy> found = remedies(scenario, needed);
   if (found.empty()) return text + "; no single change frees any";
-  std::string fitting;
-  for (const Remedy& remedy : found) {
-    if (!remedy.fits) continue;
-    fitting += fmt::format("{}{} ({:.1f} GiB)", fitting.empty() ? "" : ", ", remedy.flags,
-                           gib(remedy.needed));
+  if (const std::string fitting = fitting_text(found); !fitting.empty()) {
+    return text + "; what fits: " + fitting;
   }
-  if (!fitting.empty()) return text + "; what fits: " + fitting;
-  const Remedy& best =
-      *std::min_element(found.begin(), found.end(),
-                        [](const Remedy& a, const Remedy& b) { return a.needed < b.needed; });
-  return text + fmt::format("; no single change is enough: {} frees most ({:.1f} GiB then)",
-                            best.flags, gib(best.needed));
+  const Remedy& best = least(found);
+  text += fmt::format("; no single change is enough: {} frees most ({:.1f} GiB then)", best.flags,
+                      gib(best.needed));
+  const std::string second = fitting_text(remedies(best.scenario, best.needed));
+  return second.empty() ? text : text + "; beside it fits: " + second;
 }
 
 }  // namespace orrery
