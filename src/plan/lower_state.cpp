@@ -105,6 +105,7 @@ void DataParallel::reduce(Lowering& lowering, Body& body, double parameters, Buf
 
 void DataParallel::gather(Lowering& lowering, Body& body, Bytes size, BufferId buffer,
                           BufferId source, Event after) const {
+  if (size.value() <= 0) return;
   if (strategy_.offload == Offload::parameters) {
     body.fetch({size / static_cast<double>(shard_), false}, after);
     after = Event::copied;
@@ -176,7 +177,9 @@ void StageState::add(LayerId id, std::int64_t count, const DataParallel& data,
     const double elements = lowering_.local.elements(tensor);
     (tensor.frozen ? state.frozen : state.trained) += elements;
     weights += stored(tensor);
-    state.gather += tensor.frozen ? stored(tensor) : Bytes(elements * recipe.gather_bytes);
+    // No update changes frozen weights: they travel only where each rank holds a part of them.
+    if (!tensor.frozen) state.gather += Bytes(elements * recipe.gather_bytes);
+    if (tensor.frozen && data.shards(Zero::weights)) state.gather += stored(tensor);
     if (element_size(tensor.dtype) < Bytes(2)) copied += elements;
   }
   const std::string name = layer.name + (&data == &experts_ ? " experts" : "");
