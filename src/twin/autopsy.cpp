@@ -13,22 +13,12 @@ constexpr std::int64_t most_tokens = 1 << 24;    // of a sequence, as in a reque
 constexpr std::int64_t most_in_batch = 1 << 28;  // tokens of a micro-batch
 constexpr std::int64_t most_micro_batch = 1 << 14;
 
-// The same peak from fewer micro-batches: a pipeline that frees as it goes holds no more once it is
-// full.
-Scenario shortened(Scenario scenario) {
-  Strategy& s = scenario.strategy;
-  if (s.schedule == Schedule::gpipe) return scenario;
-  const std::int64_t enough = 4 * s.pp * s.vpp;
-  if (s.micro_batches() > enough) s.global_batch = s.dp * s.micro_batch * enough;
-  return scenario;
-}
-
 bool keeps_rules(const Scenario& scenario) {
   return broken_rules(scenario.strategy, setting_of(scenario)).empty();
 }
 
 bool fits(const Scenario& scenario) {
-  return total(scenario_memory(shortened(scenario)).footprint) <=
+  return total(scenario_memory(scenario).footprint) <=
          capacity_of(scenario.cluster.gpu, scenario.framework);
 }
 

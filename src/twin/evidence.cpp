@@ -14,12 +14,19 @@ namespace {
 
 double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 
+// The published rows are of dense models all of whose weights are trained, without offload.
+bool of_another_kind(const Scenario& scenario) {
+  return scenario.model.experts.count > 0 || !scenario.model.towers.empty() ||
+         !scenario.job.trains_all() || scenario.strategy.offload != Offload::none;
+}
+
 double distance(const EvidenceRow& row, const Scenario& scenario) {
   const double network = network_rate(scenario.cluster).value();
   const bool both_cross = row.network > 0 && network > 0;
   const bool shards = scenario.strategy.zero == Zero::weights;
   return (row.gpu == scenario.cluster.gpu.name ? 0 : far_doublings) +
          (row.shards_weights == shards ? 0 : far_doublings) +
+         (of_another_kind(scenario) ? far_doublings : 0) +
          (both_cross ? doublings(row.network, network) : 0) +
          doublings(static_cast<double>(row.gpus), static_cast<double>(scenario.cluster.gpus)) +
          doublings(row.parameters, static_cast<double>(parameters(scenario.model).total())) +

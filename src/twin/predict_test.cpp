@@ -137,6 +137,20 @@ TEST(Predict, AnOffloadedOptimizerLiesOnTheHost) {
   EXPECT_LE(away.host.value() / 8030261248.0, 18);
 }
 
+TEST(Predict, APipelineThatIsFullHoldsNoMore) {
+  for (const auto& [framework, schedule] : {std::pair("megatron", "1f1b"),
+                                            {"megatron", "interleaved"},
+                                            {"torchtitan", "zb-v"},
+                                            {"internevo", "zb-h1"},
+                                            {"torchtitan", "dualpipe"}}) {
+    const Scenario s = resolved(
+        {{"pp", "2"}, {"schedule", schedule}, {"framework", framework}, {"global-batch", "256"}});
+    const Answer answer = price_scenario(s);
+    ASSERT_TRUE(answer.priced) << answer.reason;
+    EXPECT_NEAR(total(scenario_memory(s).footprint) / answer.needed(), 1, 1e-9) << schedule;
+  }
+}
+
 TEST(Predict, TheBandSaysHowFullTheCardIs) {
   Answer answer;
   answer.capacity = Bytes(100);

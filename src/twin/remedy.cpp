@@ -21,7 +21,7 @@ class Changes {
     Scenario scenario;
   };
 
-  explicit Changes(const Scenario& now) : now_(now), s_(now.strategy) {}
+  Changes(const Scenario& now, bool fits) : now_(now), s_(now.strategy), fits_(fits) {}
 
   std::vector<Change> all() {
     recomputation();
@@ -29,8 +29,10 @@ class Changes {
     division();
     offload();
     optimizer();
-    adapters();
-    machine();
+    if (!fits_) {
+      adapters();
+      machine();
+    }
     return std::move(all_);
   }
 
@@ -157,6 +159,7 @@ class Changes {
 
   const Scenario& now_;
   const Strategy& s_;
+  bool fits_;  // what trains less, or on more, is no help then
   std::vector<Change> all_;
 };
 
@@ -168,7 +171,7 @@ std::vector<Remedy> remedies(const Scenario& scenario, Bytes needed) {
   const Bytes capacity = capacity_of(scenario.cluster.gpu, scenario.framework);
   std::map<std::string, Remedy> furthest;  // of each kind: the first that fits, or the last
   std::vector<std::string> kinds;          // in order
-  for (Changes::Change& change : Changes(scenario).all()) {
+  for (Changes::Change& change : Changes(scenario, needed <= capacity).all()) {
     const auto known = furthest.find(change.kind);
     if (known != furthest.end() && known->second.fits) continue;
     const Scenario& changed = change.scenario;

@@ -19,8 +19,8 @@ struct Remedy {
 };
 
 // Single changes that need less memory than `needed` now, from those that change the division and
-// leave the result as it is to those that train otherwise (another optimizer, adapters) or on more
-// GPUs.
+// leave the result as it is to those that train otherwise (another optimizer) and, for what does
+// not fit, less (adapters) or on more GPUs.
 std::vector<Remedy> remedies(const Scenario&, Bytes needed);
 
 // "needs 91.2 GiB of 79.6 GiB on stage 0; largest terms activations 60.1 GiB, ...; what fits:

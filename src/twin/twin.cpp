@@ -37,6 +37,16 @@ Peak memory_of(const Program& program, const Framework& framework) {
   return peak;
 }
 
+// The same peak from fewer micro-batches: a pipeline that frees as it goes holds no more once it is
+// full.
+Scenario shortened(Scenario scenario) {
+  Strategy& s = scenario.strategy;
+  if (s.schedule == Schedule::gpipe) return scenario;
+  const std::int64_t enough = 4 * s.pp * s.vpp;
+  if (s.micro_batches() > enough) s.global_batch = s.dp * s.micro_batch * enough;
+  return scenario;
+}
+
 // What the GPUs of one node put into its memory, if all are of the class that puts most.
 Bytes host_memory(const Peak& peak, const Cluster& cluster) {
   Bytes most;
@@ -286,7 +296,7 @@ std::vector<HeldBuffer> buffers_at_peak(const Scenario& scenario, ClassId at) {
 
 Peak scenario_memory(const Scenario& scenario) {
   EXPECT(broken_rules(scenario.strategy, setting_of(scenario)).empty());
-  return memory_of(program_of(scenario), scenario.framework);
+  return memory_of(program_of(shortened(scenario)), scenario.framework);
 }
 
 Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfit unfit) {
