@@ -206,6 +206,12 @@ Scenario without_searched_defaults(Scenario scenario, const Space& space) {
 
 Bytes least_memory(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
+  const Architecture& model = scenario.model;
+  // Their states are divided over other ranks, smaller, or elsewhere: nothing is said of them here.
+  if (model.experts.count > 0 || !model.towers.empty() || !scenario.job.trains_all() ||
+      s.offload != Offload::none) {
+    return Bytes();
+  }
   const Recipe recipe = recipe_of(scenario.framework, s, scenario.job);
   const double shards = static_cast<double>(shard_ranks(s));
   const auto held = [&](double bytes, Zero from) {
@@ -214,7 +220,7 @@ Bytes least_memory(const Scenario& scenario) {
   const double each = held(recipe.weight_bytes, Zero::weights) +
                       held(recipe.gradient_bytes, Zero::gradients) +
                       held(recipe.optimizer_bytes, Zero::optimizer);
-  return Bytes(each * static_cast<double>(parameters(scenario.model).total()) /
+  return Bytes(each * static_cast<double>(parameters(model).total()) /
                static_cast<double>(s.tp * s.pp));
 }
 

@@ -20,7 +20,8 @@ struct SearchOptions {
 Found search(const Scenario& scenario, const Space& space, const EvidenceTable& evidence,
              const SearchOptions& options = {});
 
-// Weights, gradients and optimizer, evenly divided: the fullest rank never needs less.
+// Weights, gradients and optimizer, evenly divided: the fullest rank never needs less. Nothing of
+// models with experts or towers, of frozen weights and of offload.
 Bytes least_memory(const Scenario& scenario);
 
 // Where `other` takes longer than `best`, in words; what it needs more, if it takes no longer.
