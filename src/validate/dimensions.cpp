@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t gpt_vocab = 51200;        // GPT-2's tokenizer, padded by Megatron
 constexpr std::int64_t internlm_vocab = 103168;  // the tokenizer that InternEvo trains with
 constexpr std::int64_t usual_head_dim = 128;
+constexpr double width_per_layer = 128;  // GPT-3, arXiv 2005.14165, table 2.1: 96 layers of 12288
 
 std::string reason_not_decoder(const Measurement& row) {
   const std::string words = words_of(row.model + " ");
@@ -78,9 +79,8 @@ class Dimensions {
     if (std::string reason = reason_not_decoder(row_); !reason.empty()) return Skip{reason};
     const auto activation = activation_named(row_.mlp);
     if (!activation) return Skip{"the feed-forward kind " + row_.mlp + " is not known"};
-    if (!row_.hidden) return Skip{"dimensions not stated"};
     model_.name = row_.model;
-    model_.hidden = *row_.hidden;
+    if (std::string reason = width(); !reason.empty()) return Skip{reason};
     model_.activation = *activation;
     model_.max_positions = row_.seq_len.value_or(0);
     for (const auto step : {&Dimensions::layers, &Dimensions::feed_forward, &Dimensions::vocab}) {
@@ -100,6 +100,17 @@ class Dimensions {
  private:
   void assume(const std::string& field, std::int64_t value, const std::string& why) {
     defaults_.push_back(field + " = " + std::to_string(value) + " (" + why + ")");
+  }
+
+  // Of a bare size label: a layer for each 128 of the width, as GPT-3 has (96 of 12288). How long a
+  // step takes depends on the size, hardly on the shape.
+  std::string width() {
+    if (row_.hidden) return model_.hidden = *row_.hidden, "";
+    if (!row_.params_b || row_.layers) return "dimensions not stated";
+    const double width = std::cbrt(*row_.params_b * 1e9 / 12 * width_per_layer);
+    model_.hidden = std::max<std::int64_t>(1, std::llround(width / 1024)) * 1024;
+    assume("hidden", model_.hidden, "128 a layer, as GPT-3's");
+    return "";
   }
 
   std::string layers() {

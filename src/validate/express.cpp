@@ -24,6 +24,7 @@ struct Adapters {
 };
 constexpr std::array usual_adapters = {
     Adapters{"nemo", 16, "attention", "NeMo's LoRA recipes adapt queries, keys and values"},
+    Adapters{"megatron-bridge", 16, "attention", "as NeMo's LoRA recipes"},
     Adapters{"hf", 64, "all", "Qwen's finetune.py"},
     Adapters{"fsdp-qlora", 64, "all", "fsdp_qlora's train.py"},
     Adapters{"litgpt", 8, "attention", "LitGPT's finetune/lora.py adapts queries and values"}};
@@ -177,7 +178,7 @@ std::string Expression::task() {
   if (!fine_tunes()) return "";
   set("task", task_);
   if (adapts()) adapters();
-  if (framework_is({"nemo"}) && !is_submission()) {
+  if (framework_is({"nemo", "megatron-bridge"}) && !is_submission()) {
     set_default("packed", std::string(usual_packing), "NeMo's recipes pack short samples");
   }
   return "";
@@ -225,8 +226,9 @@ void Expression::divide_submission() {
 }
 
 std::string Expression::layout() {
-  const bool divides_layers = framework_is({"megatron", "megatron-2021", "megatron-deepspeed",
-                                            "megatron-deepspeed-bf16", "nemo", "internevo"});
+  const bool divides_layers =
+      framework_is({"megatron", "megatron-2021", "megatron-deepspeed", "megatron-deepspeed-bf16",
+                    "nemo", "megatron-bridge", "internevo"});
   tp_ = row_.tp.value_or(1);
   pp_ = row_.pp.value_or(1);
   cp_ = row_.cp.value_or(1);
@@ -280,6 +282,12 @@ void Expression::experts() {
     set_default("ep", 1, "not stated");
   }
   if (notes_.say("token drop ")) set("capacity", "1");
+  // An expert divided like all else was Megatron-Core's only way, and its default for long.
+  const bool early_recipes = row_.source.starts_with("NVIDIA/dgxc-benchmarking@35a9aec") ||
+                             row_.source.starts_with("NVIDIA/dgxc-benchmarking@8f5cbb3");
+  if (early_recipes && tp_ > 1) {
+    set_default("etp", tp_, "recipes before 25.05 divide experts by tp");
+  }
 }
 
 // Sequences of one forward pass, where a row has only those of a replica's whole step.
@@ -338,7 +346,7 @@ void Expression::zero() {
   if (const auto zero = zero_named(row_.zero_stage)) {
     set("zero", zero->stage);
     if (zero->shard_ranks && *zero->shard_ranks < dp_ * cp_) set("shard-ranks", *zero->shard_ranks);
-  } else if (framework_is({"nemo"})) {
+  } else if (framework_is({"nemo", "megatron-bridge"})) {
     set_default("zero", 1, "NeMo's distributed optimizer");
   } else if (framework_is({"jax", "fsdp", "torchtitan", "llm-foundry", "fsdp-qlora"})) {
     set_default("zero", 3, "fully sharded, as the framework's recipes are");
@@ -365,7 +373,8 @@ void Expression::recompute() {
     set_default(
         "recompute", text = "full:" + std::to_string(layers),
         large ? "a tenth of the layers, in 141 GB" : "three tenths of the layers, in 80 GB");
-  } else if (framework_is({"nemo", "megatron", "torchtitan", "fsdp", "ddp", "litgpt"})) {
+  } else if (framework_is(
+                 {"nemo", "megatron-bridge", "megatron", "torchtitan", "fsdp", "ddp", "litgpt"})) {
     set_default("recompute", text = "none",
                 "published recipes do not recompute unless they say so");
   } else {
@@ -383,7 +392,8 @@ void Expression::sequence_parallel() {
   if (row_.sp) {
     set("sequence-parallel", *row_.sp && tp_ > 1 ? "true" : "false");
   } else if (tp_ > 1) {
-    const bool later = framework_is({"nemo", "megatron", "torchtitan", "fsdp", "jax"});
+    const bool later =
+        framework_is({"nemo", "megatron-bridge", "megatron", "torchtitan", "fsdp", "jax"});
     set_default("sequence-parallel", later ? "true" : "false",
                 later ? "on in its recipes" : "not there yet");
   }
@@ -407,7 +417,7 @@ std::pair<std::int64_t, std::string> Expression::default_chunks() const {
       (notes_.say("interleav") || notes_.say("vpp "))) {
     return {twos, "two layers a chunk; interleaved, the number not printed"};
   }
-  if (framework_is({"nemo"})) {
+  if (framework_is({"nemo", "megatron-bridge"})) {
     const bool submission = has_word(label, "release") || has_word(label, "nvidia");
     if (submission) return {twos, "two layers a chunk, as MLPerf submissions print"};
     if (pp_ < 4) return {1, "not interleaved"};

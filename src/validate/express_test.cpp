@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/count.h"
+
 namespace orrery {
 namespace {
 
@@ -95,10 +97,10 @@ TEST(Express, WhatCannotBeAskedIsLeftOutInWords) {
     change(row);
     return reason(row);
   };
-  EXPECT_EQ(with([](auto& r) { r.task = "lora"; }), "fine-tuning (lora) is not modelled");
+  EXPECT_EQ(with([](auto& r) { r.task = "dpo"; }), "task dpo is not known");
   EXPECT_EQ(with([](auto& r) { r.gpu = ""; }), "GPU not stated");
   EXPECT_EQ(with([](auto& r) { r.gpus.reset(); }), "number of GPUs not stated");
-  EXPECT_EQ(with([](auto& r) { r.experts = 8; }), "mixture of experts is not modelled");
+  EXPECT_EQ(with([](auto& r) { r.experts = 8; }), "experts a token not stated");
   EXPECT_EQ(with([](auto& r) { r.model = "bert-large"; }), "not a decoder: bert-large");
   EXPECT_THAT(with([](auto& r) { r.model = "mamba-2.8b"; }), StartsWith("a hybrid"));
   EXPECT_EQ(with([](auto& r) { r.hidden.reset(); }), "dimensions not stated");
@@ -112,11 +114,155 @@ TEST(Express, WhatCannotBeAskedIsLeftOutInWords) {
   EXPECT_EQ(with([](auto& r) { r.tp = 64; }), "tp 64 x pp 2 x cp 2 x dp 4 is not 32 GPUs");
   EXPECT_EQ(with([](auto& r) { r.global_batch_seqs = 130; }),
             "global batch 130 does not divide into dp 4 x micro-batch 1");
-  EXPECT_EQ(with([](auto& r) { r.other = "full CPU offload"; }),
-            "offload to host memory is not modelled");
-  EXPECT_EQ(with([](auto& r) { r.other = "offload optimizer True, params False"; }),
-            "offload to host memory is not modelled");
+  EXPECT_EQ(with([](auto& r) { r.other = "adapter v2"; }),
+            "adapters of prompts (LLaMA-Adapter) are not modelled");
   EXPECT_EQ(with([](auto& r) { r.other = "offload optimizer False, params False"; }), "expressed");
+}
+
+TEST(Express, WhatGoesToTheHostIsSaidByKeyword) {
+  Measurement row = complete();
+  const auto offload = [&](const std::string& other) {
+    row.other = other;
+    return flag(expressed(row), "offload");
+  };
+  EXPECT_EQ(offload("offload optimizer True, params False"), "optimizer");
+  EXPECT_EQ(offload("offload optimizer True, params True"), "parameters");
+  EXPECT_EQ(offload("offload optimizer False, params False"), "");
+  EXPECT_EQ(offload("CPU offload True"), "parameters");
+  EXPECT_EQ(offload("CPU offload False"), "");
+  EXPECT_EQ(offload("no offload"), "");
+}
+
+// The published configuration of DeepSeek-V3: 61 layers, the first 3 dense, 256 experts of which 8,
+// one shared.
+TEST(Express, ExpertsAndLatentAttentionComeFromColumnsAndKeywords) {
+  Measurement row = complete();
+  row.model = "deepseek-v3";
+  row.layers = 61;
+  row.hidden = 7168;
+  row.heads = 128;
+  row.kv_heads.reset();
+  row.head_dim.reset();
+  row.ffn_hidden = 18432;
+  row.vocab = 129280;
+  row.experts = 256;
+  row.topk = 8;
+  row.moe_ffn_hidden = 2048;
+  row.gpus = 512;
+  row.tp = 2;
+  row.pp = 8;
+  row.vpp = 1;
+  row.cp = 1;
+  row.dp = 32;
+  row.ep = 64;
+  row.other =
+      "latent q 1536 kv 512 nope 128 rope 64 value 128; dense layers 3; shared experts 1; token "
+      "drop";
+  const Expressed question = expressed(row);
+  EXPECT_EQ(flag(question, "ep"), "64");
+  EXPECT_EQ(flag(question, "capacity"), "1");
+  EXPECT_EQ(flag(question, "split"), "8,8,8,8,8,8,8,5");  // Megatron Bridge's recipe
+  // What Hugging Face's checkpoint counts without its multi-token prediction module; the row has no
+  // norms of latents and no corrections of the router.
+  EXPECT_NEAR(static_cast<double>(parameters(*question.request.architecture).total()), 671.0264e9,
+              1e-6 * 671.0264e9);
+}
+
+TEST(Express, ExpertsInEverySecondLayer) {
+  Measurement row = complete();
+  row.layers = 48;
+  row.experts = 128;
+  row.topk = 1;
+  row.moe_ffn_hidden = 8192;
+  row.ep = 8;
+  row.other = "experts every 2; shared experts 1";
+  const Architecture model = *expressed(row).request.architecture;
+  EXPECT_EQ(expert_layers(model), 24);
+  EXPECT_FALSE(layer_runs(model).front().kind.experts);
+  EXPECT_TRUE(layer_runs(model).back().kind.experts);
+  EXPECT_EQ(model.experts.shared_width, 8192);
+}
+
+TEST(Express, FineTuningTakesTheAdaptersOfItsFramework) {
+  Measurement row = complete();
+  row.task = "lora";
+  const Expressed nemo = expressed(row);
+  EXPECT_EQ(flag(nemo, "task"), "lora");
+  EXPECT_EQ(flag(nemo, "lora-rank"), "16");
+  EXPECT_EQ(flag(nemo, "lora-targets"), "attention");
+  EXPECT_EQ(flag(nemo, "packed"), "3.3");
+  row.source = "mlcommons/training_results_v4.0@0:NVIDIA";  // whole sequences of 8192
+  EXPECT_EQ(flag(expressed(row), "packed"), "");
+  row.source.clear();
+  row.framework = "HF Trainer";
+  row.tp = row.pp = row.cp = row.vpp = 1;
+  row.dp = 32;
+  row.other = "embeddings trained";
+  const Expressed hf = expressed(row);
+  EXPECT_EQ(flag(hf, "lora-rank"), "64");
+  EXPECT_EQ(flag(hf, "lora-targets"), "all");
+  EXPECT_EQ(flag(hf, "train-embeddings"), "true");
+  row.other = "nf4";  // what a table calls LoRA, of 4-bit weights
+  EXPECT_EQ(flag(expressed(row), "task"), "qlora");
+}
+
+// Layouts that NVIDIA's configuration files print: config_DGXH100_1x8x4xtp4pp1cp1,
+// config_DGXH200_1x8x2xtp2pp1cp1, config_DGXH100_8x8x1xtp4pp1cp2.
+TEST(Express, SubmissionsOfLoraWithoutALayoutAreDividedAsTheOthers) {
+  Measurement row = complete();
+  row.source = "mlcommons/training_results_v4.1@0:Someone";
+  row.framework = "PyTorch";
+  row.task = "lora";
+  row.global_batch_seqs = 8;
+  row.tp.reset();
+  row.pp.reset();
+  row.cp.reset();
+  row.dp.reset();
+  row.vpp.reset();
+  row.recompute.clear();
+  const auto layout = [&](const std::string& gpu, std::int64_t gpus) {
+    row.gpu = gpu;
+    row.gpus = gpus;
+    const Expressed question = expressed(row);
+    return flag(question, "tp") + " " + flag(question, "cp") + " " + flag(question, "dp");
+  };
+  EXPECT_EQ(layout("H100-SXM-80GB", 8), "4 1 2");
+  EXPECT_EQ(layout("H200-SXM-141GB", 8), "2 1 4");
+  EXPECT_EQ(layout("H100-SXM-80GB", 64), "4 2 8");
+  EXPECT_EQ(expressed(row).framework, "nemo");
+  EXPECT_EQ(flag(expressed(row), "recompute"), "full:9");  // three tenths of 32 layers
+}
+
+TEST(Express, SamplesOfManyLengthsTellMemoryNotSpeed) {
+  Measurement row = complete();
+  row.framework = "LitGPT";
+  row.task = "lora";
+  row.tp = row.pp = row.cp = row.vpp = 1;
+  row.dp = 32;
+  row.seq_len.reset();
+  row.peak_mem_gib = 20;
+  row.other = "up to 1304 tokens";
+  const Expressed question = expressed(row);
+  EXPECT_EQ(flag(question, "seq-len"), "1304");
+  EXPECT_EQ(question.seq_len, 1304);
+  EXPECT_EQ(question.tokens_per_s_per_gpu, std::nullopt);
+  EXPECT_EQ(question.without_throughput, "samples of many lengths");
+}
+
+TEST(Express, ABareSizeIsShapedAsGpt3) {
+  Measurement row = complete();
+  row.params_b = 52;
+  row.hidden.reset();
+  row.layers.reset();
+  row.heads.reset();
+  row.kv_heads.reset();
+  row.head_dim.reset();
+  row.ffn_hidden.reset();
+  row.mlp = "gelu";
+  const Architecture model = *expressed(row).request.architecture;
+  EXPECT_EQ(model.hidden, 8192);
+  EXPECT_EQ(model.layers, 64);
+  EXPECT_EQ(model.heads, 64);
 }
 
 TEST(Express, BlanksOfNeMo) {

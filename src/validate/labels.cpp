@@ -201,7 +201,8 @@ std::optional<std::string> framework_named(std::string_view label) {
   };
   if (any({"megatron"}) && any({"2020"})) return "megatron-2021";
   if (any({"megatron"}) && any({"deepspeed"})) return "megatron-deepspeed";
-  if (any({"nemo", "megatron-bridge", "megatron bridge"})) return "nemo";
+  if (any({"megatron-bridge", "megatron bridge"})) return "megatron-bridge";
+  if (any({"nemo"})) return "nemo";
   if (any({"ngc "}) || (any({"nvidia"}) && any({"release"}))) return "nemo";
   if (any({"megatron"})) return "megatron";
   if (any({"llm-foundry", "composer", "mosaic"})) return "llm-foundry";

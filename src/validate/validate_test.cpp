@@ -72,7 +72,7 @@ TEST(Validate, GroupsFollowTheirLabelsInOrder) {
 
 TEST(Validate, EveryRowIsEitherAnsweredOrSkippedByName) {
   Measurement tuning = run("a-1", 80);
-  tuning.task = "sft";
+  tuning.task = "dpo";
   Measurement silent = run("a-2", 0);
   const auto refuses = [](const Request& request) -> Answer {
     if (request.place == "a-3") throw InputError("no such GPU", "none is near");
@@ -84,7 +84,7 @@ TEST(Validate, EveryRowIsEitherAnsweredOrSkippedByName) {
   EXPECT_THAT(report.rows, SizeIs(0));
   ASSERT_THAT(report.skipped, SizeIs(4));
   EXPECT_EQ(report.skipped[0].id, "a-1");
-  EXPECT_EQ(report.skipped[0].reason, "fine-tuning (sft) is not modelled");
+  EXPECT_EQ(report.skipped[0].reason, "task dpo is not known");
   EXPECT_EQ(report.skipped[1].reason, "no throughput printed");
   EXPECT_EQ(report.skipped[2].reason, "no such GPU (none is near)");
   EXPECT_EQ(report.skipped[3].reason, "the layout breaks a rule: tp 8 does not divide 6 heads");
@@ -133,7 +133,7 @@ std::vector<std::string> keys(const Json& json) {
 
 TEST(Validate, JsonHasTheDocumentedKeys) {
   Measurement tuning = run("a-9", 80);
-  tuning.task = "sft";
+  tuning.task = "dpo";
   Measurement defaulted = run("a-2", 100);
   defaulted.recompute.clear();
   const Json json = to_json(validate({run("a-1", 80), defaulted, tuning}, hundred));
@@ -165,7 +165,7 @@ TEST(Validate, NothingInGivesAnEmptyReport) {
 
 TEST(Validate, TablesShareTheirColumns) {
   Measurement tuning = run("a-9", 80);
-  tuning.task = "sft";
+  tuning.task = "dpo";
   const auto tables = tables_of(validate({run("a-1", 80), tuning}, hundred));
   ASSERT_THAT(tables, SizeIs(3));
   for (const TextTable& table : tables) {
@@ -173,7 +173,7 @@ TEST(Validate, TablesShareTheirColumns) {
   }
   EXPECT_THAT(tables[0].rows[0],
               ElementsAre("all", "rows with a speed", "1", "25.0 %", "25.0 %", "25.0 %", "0.0 %"));
-  EXPECT_THAT(tables[2].rows[0], ElementsAre("fine-tuning (sft) is not modelled", "1", "a-9"));
+  EXPECT_THAT(tables[2].rows[0], ElementsAre("task dpo is not known", "1", "a-9"));
 }
 
 }  // namespace
