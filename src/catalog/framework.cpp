@@ -47,6 +47,16 @@ Framework::Exposed exposed_of(Fields fields) {
   return exposed;
 }
 
+Framework::Experts experts_of(Fields fields) {
+  Framework::Experts experts;
+  experts.sixteen_bit = fields.required<Fact<double>>("sixteen_bit");
+  experts.eight_bit = fields.required<Fact<double>>("eight_bit");
+  experts.traffic = fields.required<Fact<double>>("traffic");
+  experts.once_per_node = fields.required<bool>("once_per_node");
+  fields.finish();
+  return experts;
+}
+
 }  // namespace
 
 Framework framework_from_json(const Json& json, const std::string& place) {
@@ -66,8 +76,8 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.context = fields.required<Fact<Bytes>>("context");
   framework.slack = fields.required<Fact<double>>("slack");
   framework.exposed = exposed_of(fields.nested("exposed"));
+  framework.experts = experts_of(fields.nested("experts"));
   framework.quality = fields.required<Fact<double>>("quality");
-  framework.grouped = fields.required<Fact<double>>("grouped");
   framework.dequantise = fields.required<Fact<double>>("dequantise");
   framework.traffic = fields.required<Fact<double>>("traffic");
   framework.launch = fields.required<Fact<Seconds>>("launch");

@@ -49,8 +49,14 @@ struct Framework {
     Fact<double> tensor, context, expert, data, pipeline;
   } exposed;
 
+  /// Mixture of experts.
+  struct Experts {
+    Fact<double> sixteen_bit, eight_bit;  ///< their products' rate over that of dense ones
+    Fact<double> traffic;                 ///< bytes their memory-bound work moves over those needed
+    bool once_per_node = false;  ///< a token travels once to each node that has experts for it
+  } experts;
+
   Fact<double> quality;         ///< its matrix kernels' rate over the GPU's sustained one
-  Fact<double> grouped;         ///< the same of an expert's products
   Fact<double> dequantise;      ///< bytes moved to bring a weight from 4 bits
   Fact<double> traffic;         ///< bytes its memory-bound work moves over those needed
   Fact<Seconds> launch;         ///< host time a kernel

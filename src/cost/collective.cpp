@@ -206,12 +206,19 @@ class Spread {
       case CollectiveOp::reduce_scatter:
         return (n - 1) / n / k;
       case CollectiveOp::all_to_all:
-        return (n - k) / n;
+        return (n - k) / n * once_per_node();
       case CollectiveOp::broadcast:
         return 1 / k;
     }
     return 1;
   }
+  // Of what leaves a node, the share left when the copies of a token for experts on one node travel
+  // as one: of `copies` spread evenly over the nodes, how many nodes are met, over how many copies.
+  double once_per_node() const {
+    const auto copies = static_cast<double>(comm_.copies), nodes = static_cast<double>(nodes_);
+    return nodes * (1 - std::pow(1 - 1 / nodes, copies)) / copies;
+  }
+
   // Two nodes exchange halves of what they reduced; in a larger tree a node passes all of it up and
   // down.
   double tree_share() const { return (nodes_ == 2 ? 1.0 : 2.0) / static_cast<double>(local_); }

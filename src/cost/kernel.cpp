@@ -64,6 +64,10 @@ Seconds KernelModel::operator()(const Kernel& kernel) const {
     case OpKind::attention_scores:
     case OpKind::attention_values:
       return batched(kernel);
+    case OpKind::matrix_work:
+      return at_rate(kernel, sustained(kernel.precision).value());
+    case OpKind::vector_work:
+      return at_rate(kernel, gpu_.required_peak(Precision::fp32).value());
     default:
       return traffic(kernel);
   }
@@ -80,7 +84,7 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
   const bool aligned = shape.m % 64 == 0 && shape.n % 64 == 0 && shape.k % 64 == 0;
   const double rate = sustained(kernel.precision).value() *
                       (aligned ? 1 : rates.misaligned.value()) *
-                      (shape.groups > 1 ? framework_.grouped.value() : 1);
+                      experts_share(kernel.precision, shape.groups);
   const double sms = as_double(gpu_.sms.value());
   const double q = rates.overlap.value();
   const double element = element_size(kernel.precision).value();
@@ -104,6 +108,12 @@ Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
   }
   const double apart = dequantised(kernel) + (accumulates && !fused ? sum : 0);
   return Seconds(rates_.start.value().value() + best + apart / stream_.value());
+}
+
+double KernelModel::experts_share(Precision precision, std::int64_t groups) const {
+  if (groups == 1) return 1;
+  const bool eight = element_size(precision) < Bytes(2);
+  return (eight ? framework_.experts.eight_bit : framework_.experts.sixteen_bit).value();
 }
 
 // Bytes moved to bring a matrix from 4 bits, by a kernel of its own.
@@ -135,7 +145,9 @@ Seconds KernelModel::at_rate(const Kernel& kernel, double rate) const {
 }
 
 Seconds KernelModel::traffic(const Kernel& kernel) const {
-  const double bytes = (kernel.read + kernel.written).value() * framework_.traffic.value();
+  const double experts = kernel.of_experts ? framework_.experts.traffic.value() : 1;
+  const double bytes =
+      (kernel.read + kernel.written).value() * framework_.traffic.value() * experts;
   return rates_.start.value() + Seconds(bytes / stream_.value());
 }
 

@@ -21,6 +21,9 @@ namespace orrery {
 /// A grouped product has the CTAs of all its groups, at the framework's `grouped` share of the
 /// rate.
 ///
+/// What a custom model states: its FLOPs at the sustained rate of large products, or at the fp32
+/// peak of the vector units, or its bytes at the attainable bandwidth: the slowest.
+///
 /// Attention: FLOPs of the attended half at a rate that grows as s / (s + half_length). Everything
 /// else: bytes at the attainable share of the memory bandwidth.
 class KernelModel {
@@ -36,6 +39,7 @@ class KernelModel {
 
  private:
   Seconds matmul(const Kernel& kernel, const Matmul& shape) const;
+  double experts_share(Precision precision, std::int64_t groups) const;
   double dequantised(const Kernel& kernel) const;
   Seconds attention(const Kernel& kernel, const Attention& shape) const;
   Seconds batched(const Kernel& kernel) const;

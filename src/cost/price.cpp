@@ -44,7 +44,8 @@ double exposed_share(GroupKind kind, const Framework::Exposed& exposed) {
   }
 }
 
-Price price_of(const Comm& comm, const Network& network, const Framework& framework) {
+Price price_of(Comm comm, const Network& network, const Framework& framework) {
+  if (!framework.experts.once_per_node) comm.copies = 1;
   const Seconds alone = collective_time(comm, network) + walk_over_ranks(comm, framework);
   const double share = exposed_share(comm.kind, framework.exposed);
   if (stands_in_the_way(comm.kind)) return {.duration = alone * share, .stolen = Seconds(0)};

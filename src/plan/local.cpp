@@ -57,6 +57,18 @@ Matmul local_matmul(Matmul shape, const Op& op, const Strategy& s) {
   return shape;
 }
 
+// Of undivided width the tokens are divided, else the work on each of them.
+Stated local_stated(Stated shape, const Op& op, const Strategy& s) {
+  shape.rows = divided(shape.rows, s.cp);
+  if (op.parallel == Parallel::features) {
+    shape.flop /= static_cast<double>(s.tp);
+    shape.bytes /= static_cast<double>(s.tp);
+  } else if (s.sequence_parallel) {
+    shape.rows = divided(shape.rows, s.tp);
+  }
+  return shape;
+}
+
 // Balanced causal context parallelism gives every rank 1/cp of the pairs: as many as `queries`
 // would meet in a context of keys (cp + 1) / 2 cp.
 Attention local_attention(Attention shape, const Strategy& s) {
@@ -123,6 +135,7 @@ Shape Local::shape(const Op& op, double share) const {
   if (const auto* attention = std::get_if<Attention>(&op.shape)) {
     return local_attention(*attention, s_);
   }
+  if (const auto* stated = std::get_if<Stated>(&op.shape)) return local_stated(*stated, op, s_);
   Elementwise local = std::get<Elementwise>(op.shape);
   local.rows = divided(local.rows, s_.cp);
   const bool loss = op.kind == OpKind::cross_entropy;
@@ -173,8 +186,16 @@ Kernel Local::kernel(const Layer& layer, const Turn& turn) const {
                    .written = {},
                    .flop = flop_of(op.kind, op.pass, op.shape) * part,
                    .model_flop = model_flop_of(op.kind, op.pass, op.shape) * part,
-                   .recomputed = turn.recomputed};
+                   .recomputed = turn.recomputed,
+                   .dequantised = 0,
+                   .of_experts = of_experts(op.parallel)};
+  const auto* stated = std::get_if<Stated>(&kernel.shape);
+  if (stated) kernel.flop = kernel.model_flop = flop_of(op.kind, op.pass, kernel.shape);
   if (turn.recomputed) kernel.model_flop = {};
+  if (stated) {
+    kernel.read = Bytes(static_cast<double>(stated->rows) * stated->bytes);
+    return kernel;
+  }
   if (op.quantised) kernel.dequantised = matrix_elements(layer, op);
   for (const TensorId id : op.reads) kernel.read += moved(layer, op, id);
   for (const TensorId id : op.writes) kernel.written += moved(layer, op, id) * turn.share;

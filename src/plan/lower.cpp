@@ -19,6 +19,9 @@ std::string text_of(const Shape& shape) {
                        a->head_dim, a->queries, a->keys, a->causal, a->window, a->value_dim,
                        a->documents);
   }
+  if (const auto* w = std::get_if<Stated>(&shape)) {
+    return fmt::format("{} {} {}", w->rows, w->flop, w->bytes);
+  }
   const auto& e = std::get<Elementwise>(shape);
   return fmt::format("{} {} {}", e.rows, e.width, e.flop_per_element);
 }
@@ -41,12 +44,15 @@ KernelId Lowering::kernel(const Layer& layer, const Turn& turn) {
   return known = found->second;
 }
 
-CommId Lowering::comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype) {
-  const std::string key = fmt::format("{} {} {} {}", static_cast<int>(op), static_cast<int>(kind),
-                                      size.value(), static_cast<int>(dtype));
+CommId Lowering::comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype,
+                      std::int64_t copies) {
+  const std::string key =
+      fmt::format("{} {} {} {} {}", static_cast<int>(op), static_cast<int>(kind), size.value(),
+                  static_cast<int>(dtype), copies);
   const auto [found, is_new] = comms.try_emplace(key);
   if (is_new) {
-    found->second = program.comms.push_back({op, kind, group_of(kind, strategy), size, dtype});
+    found->second =
+        program.comms.push_back({op, kind, group_of(kind, strategy), size, dtype, copies});
   }
   return found->second;
 }

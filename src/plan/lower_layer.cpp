@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "plan/lowering.h"
@@ -280,8 +281,15 @@ class PassWriter {
     const bool whole = group == GroupKind::expert_tensor;
     const Bytes size =
         lowering_.local.bytes(tensor(id)) / (whole ? 1.0 : static_cast<double>(strategy_.etp));
-    body_.blocking(lowering_.comm(collective, group, size, tensor(id).dtype), to,
+    const std::int64_t copies = whole ? 1 : copies_of_a_token(id);
+    body_.blocking(lowering_.comm(collective, group, size, tensor(id).dtype, copies), to,
                    to == from ? BufferId() : from);
+  }
+
+  std::int64_t copies_of_a_token(TensorId copies) const {
+    const double tokens = static_cast<double>(lowering_.graph.tokens() * lowering_.graph.hidden);
+    return std::max<std::int64_t>(
+        1, std::llround(static_cast<double>(tensor(copies).elements) / tokens));
   }
 
   // --- context parallelism ---------------------------------------------------------------------

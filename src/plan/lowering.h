@@ -41,7 +41,8 @@ struct Lowering {
   // All layers of a stage, in order of execution.
   std::vector<Run> layers_of(std::int64_t stage) const;
   KernelId kernel(const Layer& layer, const Turn& turn);
-  CommId comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype);
+  CommId comm(CollectiveOp op, GroupKind kind, Bytes size, Precision dtype,
+              std::int64_t copies = 1);
 };
 
 // The events of a class. One of each is enough: a wait means the latest signal before it.

@@ -86,7 +86,8 @@ struct Kernel {
   Flop flop;            // local, what the kernel does
   Flop model_flop;      // local, what the model needs: nothing repeated or recomputed
   bool recomputed = false;
-  double dequantised = 0;  // weights brought from 4 bits first
+  double dequantised = 0;   // weights brought from 4 bits first
+  bool of_experts = false;  // works on tokens' copies
 };
 
 enum class CollectiveOp { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
@@ -98,6 +99,9 @@ struct Comm {
   Group group;
   Bytes size;  // nccl-tests' size: the whole vector (gathered, or before scattering)
   Precision dtype;
+  // Of an all-to-all of tokens: how many copies of each are in it, of which those for one node may
+  // travel there as one.
+  std::int64_t copies = 1;
 };
 
 // --- instructions ------------------------------------------------------------------------------
