@@ -204,6 +204,10 @@ std::string Expression::precision() {
   if (framework_is({"megatron-deepspeed"}) && notes_.say("bf16 optimizer ")) {
     set("framework", out_.framework = "megatron-deepspeed-bf16");
   }
+  const auto zero = zero_named(row_.zero_stage);
+  if (framework_is({"megatron-deepspeed"}) && early() && zero && zero->stage == 3) {
+    set_default("framework", out_.framework = "deepspeed-2021", "ZeRO-3 is DeepSpeed's own");
+  }
   if (framework_is({"deepspeed"}) && early()) {
     set_default("framework", out_.framework = "deepspeed-2021", "fp16 stacks are of that age");
   }

@@ -389,6 +389,16 @@ TEST(Express, AMegatronOfHalfPrecisionIsAnEarlyOne) {
   EXPECT_EQ(expressed(row).framework, "megatron-2021");
 }
 
+TEST(Express, ZeRO3OfHalfPrecisionIsAnEarlyDeepSpeed) {
+  Measurement row = complete();
+  row.framework = "Megatron + DeepSpeed ZeRO";
+  row.precision = "fp16";
+  row.zero_stage = "1";
+  EXPECT_EQ(expressed(row).framework, "megatron-deepspeed");
+  row.zero_stage = "3";
+  EXPECT_EQ(expressed(row).framework, "deepspeed-2021");
+}
+
 TEST(Express, AMegatronThatOverlapsIsLikeNeMo) {
   Measurement row = complete();
   row.framework = "Megatron-Core r0.8.0";

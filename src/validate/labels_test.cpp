@@ -39,7 +39,10 @@ TEST(Labels, Frameworks) {
   EXPECT_EQ(framework_named("Megatron-LM (TE 2.11)"), "megatron");
   EXPECT_EQ(framework_named("Megatron + DeepSpeed ZeRO"), "megatron-deepspeed");
   EXPECT_EQ(framework_named("NeMo/Megatron-Core"), "nemo");
-  EXPECT_EQ(framework_named("Megatron-Bridge"), "nemo");
+  EXPECT_EQ(framework_named("Megatron-Bridge"), "megatron-bridge");
+  EXPECT_EQ(framework_named("fsdp_qlora (PyTorch FSDP)"), "fsdp-qlora");
+  EXPECT_EQ(framework_named("LitGPT"), "litgpt");
+  EXPECT_EQ(framework_named("lit-gpt + FSDP + FlashAttention 2"), "fsdp");
   EXPECT_EQ(framework_named("MXNet NVIDIA Release 24.04 or PyTorch NVIDIA Release 24.04"), "nemo");
   EXPECT_EQ(framework_named("llm-foundry/Composer FSDP"), "llm-foundry");
   EXPECT_EQ(framework_named("DeepSpeed 0.14.2 / HF"), "deepspeed");
