@@ -42,6 +42,18 @@ TEST(Predict, RecomputedWorkCountsAsHardwareOnly) {
   EXPECT_GT(full.step, plain.step);
 }
 
+// An update changes the adapters alone, so sharding its state moves none of the 16 GB of frozen
+// weights, which a slow network would show.
+TEST(Predict, FrozenWeightsDoNotTravelWithShardedOptimizerState) {
+  const Values tuning = {{"gpus", "32"}, {"task", "lora"}, {"fabric", "hdr200"}};
+  const auto step = [&](const char* zero) {
+    Values values = tuning;
+    values["zero"] = zero;
+    return predict(resolved(values)).step.value();
+  };
+  EXPECT_NEAR(step("1") / step("0"), 1, 0.02);
+}
+
 TEST(Predict, ABrokenRuleIsAnAnswer) {
   const Answer answer = predict(resolved({{"tp", "3"}, {"dp", "2"}}));
   EXPECT_FALSE(answer.feasible);
