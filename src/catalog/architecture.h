@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/custom.h"
+
 namespace orrery {
 
 enum class Activation { gelu, relu, squared_relu, swiglu, geglu };
@@ -112,6 +114,7 @@ struct Architecture {
   LatentAttention latent;  // of the layers that mix by it
   StateSpace state_space;  // of the layers that mix by it
   std::vector<Tower> towers;
+  Custom custom;  // of a model described by hand, in place of all that makes a layer above
 
   // Weights that fit none of the fields above, by what they are ("pooler", "token types"): counted,
   // too small to be priced.

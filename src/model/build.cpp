@@ -33,19 +33,28 @@ TensorId with_features(LayerWriter& w, const Tower& tower, TensorId x) {
   return y;
 }
 
+// What enters a model without a vocabulary is there already.
+Layer source_layer(const Architecture& a, const GraphOptions& options) {
+  LayerWriter w("embedding", a, options, WeightState::frozen);
+  const TensorId x = w.activation("input", a.hidden, Split::sequence);
+  w.elementwise("input", OpKind::embedding, 0, 0, Parallel::tokens, {}, {x});
+  return w.finish(x);
+}
+
 Layer embedding_layer(const Architecture& a, const GraphOptions& options) {
   LayerWriter w("embedding", a, options, outer_weights(options));
   const TensorId table = w.parameter("embedding.weight", vocabulary(a, options) * a.hidden,
                                      options.compute, Split::features);
   TensorId x = w.activation("embedding", a.hidden, Split::sequence);
   w.elementwise("embedding", OpKind::embedding, a.hidden, 0, Parallel::vocabulary, {table}, {x});
-  if (!a.towers.empty()) x = with_features(w, a.towers[0], x);
+  if (!a.towers.empty()) {
+    w.takes(a.towers[0].name + " features");
+    x = with_features(w, a.towers[0], x);
+  }
   x = add_positions(w, x);
   if (a.embedding_norm) x = w.norm("norm", x);
   x = w.dropout("dropout", x, a.hidden, Split::sequence);
-  Layer layer = w.finish(x, features_trained(options));
-  if (!a.towers.empty()) layer.takes = a.towers[0].name + " features";
-  return layer;
+  return w.finish(x, features_trained(options));
 }
 
 Layer head_layer(const Architecture& a, const GraphOptions& options) {
@@ -108,7 +117,7 @@ void expect_valid(const Architecture& a, const LayerKind& kind) {
 void expect_valid(const Architecture& a, const GraphOptions& options) {
   EXPECT(options.micro_batch > 0 && options.seq_len > 0);
   EXPECT(a.layers > 0 && a.hidden > 0);
-  EXPECT(a.norms_per_layer == 1 || a.norms_per_layer == 2 || a.norms_per_layer == 4);
+  EXPECT(a.custom || a.norms_per_layer == 1 || a.norms_per_layer == 2 || a.norms_per_layer == 4);
   EXPECT(options.padded_vocab == 0 || options.padded_vocab >= a.vocab);
   EXPECT(unlowered(a).empty());
 }
@@ -173,7 +182,7 @@ std::string unlowered(const Architecture& a) {
   if (a.towers.size() > 1) {
     return "models with more than one tower can be described but not trained yet";
   }
-  if (a.vocab == 0) {
+  if (a.vocab == 0 && !a.custom) {
     return "models that read images or sound alone can be described but not trained yet";
   }
   return "";
@@ -192,9 +201,12 @@ OpGraph training_graph(const Architecture& architecture, const GraphOptions& opt
                 .hidden = architecture.hidden,
                 .tied_embeddings = architecture.tied_embeddings && architecture.has_head};
   for (const Tower& tower : architecture.towers) append_tower(graph, tower, options);
-  graph.embedding = graph.layers.push_back(embedding_layer(architecture, options));
+  graph.embedding =
+      graph.layers.push_back(architecture.vocab > 0 ? embedding_layer(architecture, options)
+                                                    : source_layer(architecture, options));
   graph.front.push_back({graph.embedding, 1});
-  graph.body = body_runs(graph, architecture, options, {.name = "decoder"});
+  graph.body = architecture.custom ? custom_runs(graph, architecture, options)
+                                   : body_runs(graph, architecture, options, {.name = "decoder"});
   graph.head = graph.layers.push_back(head_layer(architecture, options));
   graph.back = {{graph.head, 1}};
   return graph;

@@ -5,6 +5,7 @@
 // build_feed_forward.cpp dense feed-forward and mixture of experts
 // build_state_space.cpp  Mamba
 // build_tower.cpp        towers
+// build_custom.cpp       layers that are described by hand
 #pragma once
 
 #include <string>
@@ -40,6 +41,9 @@ Layer body_layer(const Architecture& a, const LayerKind& kind, const GraphOption
 // Runs of the stack's layers; a kind that occurred before is not written again.
 std::vector<Run> body_runs(OpGraph& graph, const Architecture& a, const GraphOptions& options,
                            const Place& place);
+
+// Runs of a custom model's layers.
+std::vector<Run> custom_runs(OpGraph& graph, const Architecture& a, const GraphOptions& options);
 
 // Appends the layers of a tower, from its inputs to "NAME features", to graph.front.
 void append_tower(OpGraph& graph, const Tower& tower, const GraphOptions& options);

@@ -44,7 +44,7 @@ std::int64_t projector_parameters(const Tower& tower) {
 
 std::int64_t ParameterCount::total() const {
   std::int64_t sum = embedding + positions + attention + state_space + mlp + experts +
-                     shared_experts + router + norms + head + projectors + extra;
+                     shared_experts + router + norms + head + projectors + extra + custom;
   for (const auto& [name, weights] : towers) sum += weights;
   return sum;
 }
@@ -59,6 +59,9 @@ ParameterCount parameters(const Architecture& a) {
   ParameterCount n;
   n.embedding = a.vocab * a.hidden;
   n.positions = a.position_rows * a.hidden;
+  for (const CustomLayer& layer : a.custom.layers) {
+    n.custom += layer.count * (layer.matrices() + layer.more_parameters);
+  }
   for (const LayerRun& run : layer_runs(a)) add_layers(n, a, run);
   n.norms += ((a.final_norm ? 1 : 0) + (a.embedding_norm ? 1 : 0)) * hidden_norm(a);
   if (a.has_head && !a.tied_embeddings) n.head += a.vocab * a.hidden;

@@ -27,6 +27,7 @@ struct ParameterCount {
   std::vector<std::pair<std::string, std::int64_t>> towers;  // by name, without projectors
   std::int64_t projectors = 0;
   std::int64_t extra = 0;
+  std::int64_t custom = 0;  // of layers described by hand
 
   std::int64_t routed = 0;  // of `experts`, those that one token sees
   // Multi-token prediction modules, beside the total as in DeepSeek-V3's official count, and

@@ -9,7 +9,7 @@ namespace orrery {
 namespace {
 
 // Which of its forward tensors a gradient reads beside dy.
-enum class Reads { nothing, inputs, outputs, attention };
+enum class Reads { nothing, inputs, outputs, attention, kept };
 
 Reads reads_of(OpKind kind) {
   switch (kind) {
@@ -27,6 +27,9 @@ Reads reads_of(OpKind kind) {
       return Reads::outputs;
     case OpKind::attention:
       return Reads::attention;
+    case OpKind::matrix_work:
+    case OpKind::vector_work:
+      return Reads::kept;
     case OpKind::matmul:  // has its own rule
     case OpKind::rotary:
     case OpKind::residual:
@@ -45,6 +48,7 @@ std::int64_t rows(const Op& op, const Tensor& input) {
   if (const auto* attention = std::get_if<Attention>(&op.shape)) {
     return attention->batch * attention->queries;
   }
+  if (const auto* stated = std::get_if<Stated>(&op.shape)) return stated->rows;
   const auto& shape = std::get<Elementwise>(op.shape);
   return op.kind == OpKind::dispatch ? input.elements / shape.width : shape.rows;
 }
@@ -151,11 +155,13 @@ class Differentiator {
     return cast.writes;
   }
 
-  // The gradient of the output is that of every input as large: nothing to compute.
+  // The gradient of the output is that of every input as large: nothing to compute. What enters
+  // under another name than what leaves lies elsewhere.
   void pass_on(OpId id, const Op& op) {
     const TensorId dy = of(op.writes[0]);
     for (const TensorId x : of_role(needed(op.reads), TensorRole::activation)) {
-      const bool whole = layer_.tensors[x].elements == layer_.tensors[dy].elements;
+      const bool elsewhere = x == layer_.input && layer_.takes != layer_.gives;
+      const bool whole = !elsewhere && layer_.tensors[x].elements == layer_.tensors[dy].elements;
       contribute(x, whole ? dy : part(id, op, dy, x), id);
     }
   }
@@ -187,6 +193,10 @@ class Differentiator {
     const Ids inputs = of_role(needed(op.reads), TensorRole::activation);
     const Ids trained = of_role(needed(op.reads), TensorRole::parameter);
     Op grad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
+    if (auto* stated = std::get_if<Stated>(&grad.shape)) {
+      stated->flop *= stated->backward;
+      stated->bytes *= stated->backward;
+    }
     grad.reads = join(join(saved_by(op), gradients(op.writes)), weights(op));
     const Ids dx = add_gradients(inputs);
     grad.writes = join(dx, add_gradients(trained));
@@ -205,6 +215,8 @@ class Differentiator {
         return {op.writes.back()};  // of dropout: its mask
       case Reads::attention:
         return join(inputs, op.writes);
+      case Reads::kept:
+        return op.writes.size() > 1 ? Ids{op.writes.back()} : inputs;
     }
     return {};
   }

@@ -99,6 +99,9 @@ Flop model_flop_of(OpKind kind, Pass pass, const Shape& shape) {
   if (const auto* attention = std::get_if<Attention>(&shape)) {
     return Flop(attention_flop(kind, pass, *attention));
   }
+  if (const auto* stated = std::get_if<Stated>(&shape)) {
+    return Flop(real(stated->rows) * stated->flop);
+  }
   return Flop(0);
 }
 
@@ -110,6 +113,11 @@ Flop flop_of(OpKind kind, Pass pass, const Shape& shape) {
 
 Work work_of(const Layer& layer, OpId id) {
   const Op& op = layer.ops[id];
+  if (const auto* stated = std::get_if<Stated>(&op.shape)) {
+    return {.flop = flop_of(op.kind, op.pass, op.shape),
+            .read = Bytes(real(stated->rows) * stated->bytes),
+            .written = Bytes()};
+  }
   return {.flop = flop_of(op.kind, op.pass, op.shape),
           .read = bytes_of(layer, op, op.reads),
           .written = bytes_of(layer, op, op.writes)};

@@ -68,7 +68,15 @@ struct Elementwise {
   double flop_per_element;   // vector work, roughly; never counted as model FLOPs
 };
 
-using Shape = std::variant<Matmul, Attention, Elementwise>;
+// Work that a model described by hand states: `flop` and `bytes` a row, the latter in place of the
+// operands' own. A gradient has `backward` times as much.
+struct Stated {
+  std::int64_t rows;
+  double flop, bytes;
+  double backward;
+};
+
+using Shape = std::variant<Matmul, Attention, Elementwise, Stated>;
 
 enum class OpKind {
   matmul,
@@ -89,6 +97,8 @@ enum class OpKind {
   combine,      // copies travel back, and their weighted sum is a token's output
   convolution,  // of Mamba, along the sequence, each channel for itself
   scan,         // of Mamba, the recurrence along the sequence
+  matrix_work,  // stated, on the matrix units; may write a second tensor, which it keeps
+  vector_work,  // stated, on the vector units; likewise
 };
 
 enum class Pass { forward, data_gradient, weight_gradient };

@@ -9,7 +9,7 @@ namespace {
 
 bool uses_matrix_units(OpKind kind) {
   return kind == OpKind::matmul || kind == OpKind::attention || kind == OpKind::attention_scores ||
-         kind == OpKind::attention_values;
+         kind == OpKind::attention_values || kind == OpKind::matrix_work;
 }
 
 GpuWork work_of(const Kernel& kernel) {
