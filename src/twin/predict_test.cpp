@@ -54,6 +54,26 @@ TEST(Predict, FrozenWeightsDoNotTravelWithShardedOptimizerState) {
   EXPECT_NEAR(step("1") / step("0"), 1, 0.02);
 }
 
+// fsdp_qlora trains Llama 2 70B on two cards of 24 GB with its 4-bit shards in host memory, and not
+// without (AnswerDotAI/fsdp_qlora, benchmarks_03_2024.md).
+TEST(Predict, FourBitShardsMayLieInHostMemory) {
+  const Values tuning = {{"model", "llama-2-70b"},
+                         {"gpu", "rtx-3090"},
+                         {"gpus", "2"},
+                         {"tp", "1"},
+                         {"global-batch", "4"},
+                         {"micro-batch", "2"},
+                         {"seq-len", "2048"},
+                         {"framework", "fsdp-qlora"},
+                         {"task", "qlora"},
+                         {"zero", "3"}};
+  Values offloaded = tuning;
+  offloaded["offload"] = "parameters";
+  EXPECT_FALSE(predict(resolved(tuning)).feasible);
+  const Answer answer = predict(resolved(offloaded));
+  EXPECT_TRUE(answer.feasible) << answer.reason;
+}
+
 TEST(Predict, ABrokenRuleIsAnAnswer) {
   const Answer answer = predict(resolved({{"tp", "3"}, {"dp", "2"}}));
   EXPECT_FALSE(answer.feasible);

@@ -69,10 +69,6 @@ void Resolver::offload() {
                                        {"optimizer", Offload::optimizer},
                                        {"parameters", Offload::parameters},
                                        {"activations", Offload::activations}});
-    if (s.offload == Offload::parameters && scenario_.job.task == Task::qlora) {
-      given.fail("moves weights, and those of qlora are quantised where they lie",
-                 "offload nothing, or the optimizer");
-    }
   }
   const Asked to = asked("offload-to");
   if (!to) return;
@@ -94,6 +90,8 @@ void Resolver::memory_choices() {
   } else if (s.offload == Offload::parameters) {
     s.zero = Zero::weights;
     assume("zero", "3", "what fetching weights from host memory takes");
+  } else if (!scenario_.model.custom.trained) {
+    assume("zero", "0", "nothing is trained that could be divided");
   } else {
     s.zero = static_cast<Zero>(scenario_.framework.defaults.zero);
     assume("zero", std::to_string(scenario_.framework.defaults.zero), habit());
@@ -107,6 +105,7 @@ void Resolver::memory_choices() {
 
 void Resolver::recompute() {
   Strategy& s = scenario_.strategy;
+  if (!scenario_.model.custom.trained) return;
   const Asked given = asked("recompute");
   if (!given) {
     Request own;

@@ -323,8 +323,6 @@ TEST(ResolveErrors, WhatContradicts) {
             "add --task lora, or leave it out");
   EXPECT_THAT(message_of({{"lora-targets", "all"}}), HasSubstr("--task pretrain has none"));
   EXPECT_THAT(message_of({{"task", "qlora"}, {"precision", "fp8"}}), HasSubstr("4-bit"));
-  EXPECT_THAT(message_of({{"task", "qlora"}, {"offload", "parameters"}}),
-              HasSubstr("quantised where they lie"));
   EXPECT_THAT(message_of({{"train-embeddings", "true"}}), HasSubstr("trained with the rest"));
   EXPECT_THAT(message_of({{"freeze", "language"}}), HasSubstr("leaves nothing to train"));
   EXPECT_EQ(message_of({{"freeze", "vision"}}),
