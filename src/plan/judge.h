@@ -64,6 +64,7 @@ void judge_context(Judge&);    // cp and the sequence
 void judge_experts(Judge&);    // ep and etp
 void judge_layers(Judge&);     // pp and vpp over layers
 void judge_schedule(Judge&);   // vpp and micro-batches
+void judge_custom(Judge&);     // what operators described by hand allow
 void judge_framework(Judge&);  // what it has and has not
 void judge_eight_bit(Judge&);  // shapes of FP8 products
 

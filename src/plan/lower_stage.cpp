@@ -144,6 +144,7 @@ class StageWriter {
     write_stack(step, body);
     if (at_start(step.chunk)) {
       write_reversed(outside(graph_.front), step, body);
+      drop_gradient_of_frozen(body);
     } else {
       send(step, body);
     }
@@ -159,6 +160,13 @@ class StageWriter {
     if (at_end(step.chunk)) {
       for (const Stretch& stretch : outside(graph_.back)) write_layers(stretch, step, {}, body);
     }
+  }
+
+  // The gradient of what nobody trained gave reaches nobody.
+  void drop_gradient_of_frozen(Body& body) {
+    const Layer& first = graph_.layers[graph_.body.front().layer];
+    const bool taken = !graph_.layers[graph_.front.back().layer].backward.empty();
+    if (first.input_gradient && !taken) body.free(stage_.buffers.hidden_gradient());
   }
 
   void write_reversed(std::vector<Stretch> stretches, const Step& step, Body& body) {

@@ -121,6 +121,7 @@ std::vector<std::string> broken_rules(const Strategy& strategy, const Setting& s
   judge_schedule(judge);
   judge_context(judge);
   judge_sharding(judge);
+  if (setting.model.custom) judge_custom(judge);
   judge_framework(judge);
   if (setting.eight_bit) judge_eight_bit(judge);
   return judge.found;

@@ -19,7 +19,7 @@ void warn_of_shapes(Judge& judge) {
         "count of heads that divides hidden {} by a multiple of {}",
         model.head_dim, full_head, model.hidden, full_head);
   }
-  if (model.hidden % full_width != 0) {
+  if (model.hidden % full_width != 0 && !model.custom) {
     judge.add(
         "hidden {} is no multiple of {}: every matrix product runs below its rate; {} would "
         "not",
@@ -29,6 +29,7 @@ void warn_of_shapes(Judge& judge) {
 
 void warn_of_padding(Judge& judge) {
   const std::int64_t vocab = judge.at.model.vocab;
+  if (vocab == 0) return;
   const std::int64_t padded = padded_vocabulary(vocab, judge.s.tp, judge.at.rules.vocab_multiple);
   const double more = static_cast<double>(padded - vocab) / static_cast<double>(vocab);
   if (more <= much_padding) return;

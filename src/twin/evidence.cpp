@@ -100,7 +100,8 @@ TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
   if (closest->name() == record.group) {
     record.n = static_cast<std::int64_t>(closest->rows.size());
     record.median_abs_error = closest->median_abs_error;
-    record.extrapolated = distance(nearest, scenario) >= far_doublings;
+    record.extrapolated =
+        bool(scenario.model.custom) || distance(nearest, scenario) >= far_doublings;
     const double n = static_cast<double>(record.n);
     record.spread = (n * closest->p80_abs_error + unseen_rows * unseen_spread) / (n + unseen_rows);
     if (record.extrapolated) record.spread *= 2;

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "catalog/custom_model.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/yaml.h"
@@ -95,7 +96,14 @@ Request request_from_json(const Json& json, const std::string& place) {
   }
   Request request{.values = {}, .architecture = std::nullopt, .place = place};
   for (const auto& [key, value] : json.members()) {
-    request.values[key] = scalar_text(value, where.key(key));
+    if (key == "custom") {
+      request.architecture = custom_model(Fields(value, place, key));
+    } else {
+      request.values[key] = scalar_text(value, where.key(key));
+    }
+  }
+  if (request.architecture && request.values.contains("model")) {
+    where.key("model").fail("names a model beside the one under custom", "leave one out");
   }
   return request;
 }
@@ -109,6 +117,7 @@ Request merged(Request file, const Request& flags) {
     file.values[key] = value;
     file.places[key] = flags.place;
   }
+  if (flags.values.contains("model")) file.architecture.reset();
   if (flags.architecture) file.architecture = flags.architecture;
   if (file.place.empty()) file.place = flags.place;
   return file;

@@ -17,7 +17,26 @@ bool has_projector(const Architecture& model) {
 
 }  // namespace
 
+// Operators described by hand have no parts and no attention that a key could mean.
+void Resolver::refuse_meaningless_of_custom() const {
+  const Custom& custom = scenario_.model.custom;
+  if (!custom) return;
+  for (const char* key :
+       {"lora-rank", "lora-targets", "freeze", "train-embeddings", "packed", "attention"}) {
+    refuse(key, "means nothing of operators described by hand", "leave it out");
+  }
+  const Asked task = asked("task");
+  if (task && task.text().ends_with("lora")) {
+    task.fail("adapts matrices that a family names", "a custom model trains all its weights");
+  }
+  if (custom.trained) return;
+  for (const char* key : {"task", "optimizer", "recompute"}) {
+    refuse(key, "is of training, and custom says trained: false", "leave it out");
+  }
+}
+
 void Resolver::task() {
+  if (!scenario_.model.custom.trained) return;
   if (const Asked given = asked("task")) {
     scenario_.job.task = given.choice<Task>({{"pretrain", Task::pretrain},
                                              {"sft", Task::sft},
@@ -33,6 +52,7 @@ void Resolver::task() {
 }
 
 void Resolver::optimizer() {
+  if (!scenario_.model.custom.trained) return;
   Optimizer& optimizer = scenario_.job.optimizer;
   if (const Asked given = asked("optimizer")) {
     optimizer = given.choice<Optimizer>({{"adam", Optimizer::adam},
@@ -70,7 +90,8 @@ void Resolver::freezing() {
   Job& job = scenario_.job;
   const Architecture& model = scenario_.model;
   const bool adapted = job.lora_rank > 0, towers = !model.towers.empty();
-  job.freezes_stack = adapted;
+  job.freezes_stack = adapted || !model.custom.trained;
+  if (!model.custom.trained) return;
   job.freezes_towers = job.freezes_projector = adapted && towers;
   if (const Asked given = asked("freeze")) {
     job.freezes_towers = job.freezes_projector = false;
@@ -188,6 +209,7 @@ void Resolver::batch_ramp() {
 }
 
 void Resolver::job() {
+  refuse_meaningless_of_custom();
   task();
   optimizer();
   adapters();

@@ -47,6 +47,7 @@ class Resolver {
   void power_and_price();
 
   void job();
+  void refuse_meaningless_of_custom() const;
   void task();
   void optimizer();
   void adapters();

@@ -28,8 +28,9 @@ inline constexpr std::string_view command_line = "command line";
 // ("global-batch"), values as written. Unknown keys are refused by resolve.
 struct Request {
   std::map<std::string, std::string> values;
-  std::optional<Architecture> architecture;  // given in place of a model name (validation rows)
-  std::string place;                         // command_line or the file's path
+  // Given in place of a model's name: by hand (`custom`), or of a validation row.
+  std::optional<Architecture> architecture;
+  std::string place;                               // command_line or the file's path
   std::map<std::string, std::string> places = {};  // of the keys that came from elsewhere
 
   // Where a message about `key` points: "--tp", or "job.yaml: tp".
@@ -67,7 +68,7 @@ struct Scenario {
   std::vector<std::string> warnings;
 };
 
-// An object of flat keys; InputError at `place` for anything else.
+// An object of flat keys, and `custom`; InputError at `place` for anything else.
 Request request_from_json(const Json&, const std::string& place);
 // YAML by its name (.yaml, .yml), else JSON.
 Request request_from_file(const std::string& path);

@@ -102,7 +102,7 @@ double recomputed_share(const Program& program) {
       again += count * static_cast<double>(launches[id]) * program.kernels[id].flop;
     }
   }
-  return again / model;
+  return model > Flop() ? again / model : 0;
 }
 
 // Large jobs lose time to what no single rank shows: jitter, stragglers, congestion. The
@@ -245,7 +245,7 @@ Recipe recipe_of(const Framework& framework, const Strategy& strategy, const Job
   recipe.quantised_bytes = nf4_bytes;
   recipe.weight_copies = static_cast<double>(job.fp8_copies);
   recipe.head_gradient_bytes = framework.per_parameter.head_gradient.value();
-  recipe.fused_cross_entropy = framework.per_parameter.logit.value() <= 4;
+  recipe.logit_bytes = framework.per_parameter.logit.value();
   recipe.overlap_data = framework.overlaps_gradients;
   recipe.reshard_after_forward = framework.reshard_after_forward &&
                                  !(strategy.pp > 1 && framework.holds_gathered_in_pipelines);
