@@ -65,7 +65,7 @@ Layer head_layer(const Architecture& a, const GraphOptions& options) {
   const TensorId loss = w.activation("loss", 1, Split::none, Precision::fp32);
   if (!a.has_head) {  // the task's own: a number made of each token's output
     w.elementwise("loss", OpKind::activation, a.hidden, kLossFlop, Parallel::tokens, {x}, {loss});
-    return w.finish({});
+    return w.finish({}, a.custom.trained);
   }
   const TensorId logits = w.linear({.name = "logits",
                                     .x = x,
