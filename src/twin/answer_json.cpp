@@ -1,4 +1,5 @@
 #include "model/count.h"
+#include "twin/deepspeed_estimate.h"
 #include "twin/twin.h"
 #include "units/text.h"
 
@@ -97,6 +98,10 @@ Json memory_json(const Scenario& scenario, const Answer& answer) {
                     {"padded_vocab", padded_vocab(scenario)},
                     {"breakdown", footprint_json(peak)},
                     {"stages", std::move(stages)}});
+  if (const auto estimate = deepspeed_estimate(scenario)) {
+    memory.set("deepspeed_estimate",
+               Json::object({{"gpu_gib", gib(estimate->gpu)}, {"host_gib", gib(estimate->host)}}));
+  }
   if (answer.autopsy) set_autopsy(memory, answer);
   return memory;
 }

@@ -183,6 +183,19 @@ TEST(Predict, APipelineThatIsFullHoldsNoMore) {
   }
 }
 
+// deepspeed/runtime/zero/stage3.py: 18 bytes of each of 8.03 billion over 8 GPUs, and 4 of the
+// largest matrix, the embedding.
+TEST(Predict, DeepspeedsEstimateIsOfStatesAlone) {
+  const Values values = {{"framework", "deepspeed"}, {"tp", "1"}, {"zero", "3"}};
+  const Scenario scenario = resolved(values);
+  const Json memory = to_json(scenario, predict(scenario))["memory"];
+  const double bytes = 18 * 8030261248.0 / 8 + 4 * 128256.0 * 4096;
+  EXPECT_NEAR(memory["deepspeed_estimate"]["gpu_gib"].as_double(), bytes / (1 << 30), 1e-9);
+  EXPECT_LT(memory["deepspeed_estimate"]["gpu_gib"].as_double(), memory["peak_gib"].as_double());
+  const Scenario other = resolved({});
+  EXPECT_FALSE(to_json(other, predict(other))["memory"].contains("deepspeed_estimate"));
+}
+
 TEST(Predict, TheBandSaysHowFullTheCardIs) {
   Answer answer;
   answer.capacity = Bytes(100);
