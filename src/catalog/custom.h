@@ -24,6 +24,7 @@ struct CustomWork {
   bool matrix;                       // runs on the matrix units; else on the vector units in fp32
   double backward;                   // the backward pass over the forward one
   std::optional<std::int64_t> kept;  // bytes a token till the backward pass; none: what it reads
+  std::int64_t parameters;           // divided over the tensor ranks as what it writes
 };
 
 struct CustomOp {
@@ -37,10 +38,10 @@ struct CustomOp {
 struct CustomLayer {
   std::string name;
   std::int64_t count;
-  std::int64_t more_parameters;  // beyond its matmuls' matrices
-  std::vector<CustomOp> ops;     // the last one writes the layer's output
+  std::vector<CustomOp> ops;  // the last one writes the layer's output
 
-  std::int64_t matrices() const;  // weights of its matmuls
+  std::int64_t matrices() const;    // weights of its matmuls
+  std::int64_t parameters() const;  // these and the others
   // Matmuls' 2 in out and the work's own, forward, or forward and backward.
   double forward_flop() const;
   double training_flop() const;

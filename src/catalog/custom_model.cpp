@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t most_layers = 10'000, most_items = 1'000;
 constexpr std::int64_t most_width = 10'000'000, most_rows = 1'000'000'000;
-constexpr std::int64_t most_kept = 1'000'000'000;  // bytes a token
+constexpr std::int64_t most_kept = 1'000'000'000;                // bytes a token
+constexpr std::int64_t most_parameters = 1'000'000'000'000'000;  // of one operator
 constexpr double most_flop = 1e18, most_bytes = 1e15, most_weights = 1e18;
 constexpr std::size_t most_letters = 64;
 
@@ -50,7 +51,6 @@ class LayerReader {
     }
     for (Fields& op : ops) read_op(op);
     check_output();
-    read_parameters();
     fields_.finish();
     return std::move(layer_);
   }
@@ -148,6 +148,8 @@ class LayerReader {
     work.matrix = fields.choice<bool>("unit", {{"vector", false}, {"matrix", true}}, false);
     work.backward = fields.optional_in<double>("backward", 0, 100).value_or(2);
     work.kept = fields.optional_in<std::int64_t>("kept", 0, most_kept);
+    work.parameters =
+        fields.optional_in<std::int64_t>("parameters", 0, most_parameters).value_or(0);
     const Stream& first = streams_[op.from[0]];
     op.width = fields.optional_in<std::int64_t>("width", 1, most_width).value_or(first.width);
     op.divided = first.divided;
@@ -179,29 +181,6 @@ class LayerReader {
     }
   }
 
-  // Given, they are all of the layer's; what its matmuls do not hold belongs to the rest.
-  void read_parameters() {
-    const double matrices = matrix_bound();
-    if (matrices > most_weights) return;  // refused with the whole model
-    const std::int64_t least = layer_.matrices();
-    const auto given = fields_.optional_in<std::int64_t>("parameters", 0, 1'000'000'000'000'000);
-    if (given && *given < least) {
-      fields_.fail("parameters",
-                   std::to_string(*given) + " are fewer than the " + std::to_string(least) +
-                       " of its matmuls",
-                   "count these too, or leave it out");
-    }
-    layer_.more_parameters = given.value_or(least) - least;
-  }
-
-  double matrix_bound() const {
-    double sum = 0;
-    for (const CustomOp& op : layer_.ops) {
-      if (const auto* m = std::get_if<CustomMatmul>(&op.what)) sum += real(m->in) * real(m->out);
-    }
-    return sum;
-  }
-
   Fields fields_;
   std::int64_t hidden_;
   std::vector<Stream> streams_;
@@ -211,9 +190,10 @@ class LayerReader {
 double weight_bound(const Architecture& a) {
   double sum = 2 * real(a.vocab) * real(a.hidden);
   for (const CustomLayer& layer : a.custom.layers) {
-    double each = real(layer.more_parameters);
+    double each = 0;
     for (const CustomOp& op : layer.ops) {
       if (const auto* m = std::get_if<CustomMatmul>(&op.what)) each += real(m->in) * real(m->out);
+      if (const auto* work = std::get_if<CustomWork>(&op.what)) each += real(work->parameters);
     }
     sum += real(layer.count) * each;
   }
@@ -260,6 +240,14 @@ std::int64_t CustomLayer::matrices() const {
   std::int64_t sum = 0;
   for (const CustomOp& op : ops) {
     if (const auto* matmul = std::get_if<CustomMatmul>(&op.what)) sum += matmul->in * matmul->out;
+  }
+  return sum;
+}
+
+std::int64_t CustomLayer::parameters() const {
+  std::int64_t sum = matrices();
+  for (const CustomOp& op : ops) {
+    if (const auto* work = std::get_if<CustomWork>(&op.what)) sum += work->parameters;
   }
   return sum;
 }

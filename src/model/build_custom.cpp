@@ -45,6 +45,10 @@ class CustomWriter {
     const Split split = op.divided ? Split::features : Split::sequence;
     std::vector<TensorId> reads, writes = {w_.activation(op.name, op.width, split)};
     for (const std::size_t stream : op.from) reads.push_back(streams_[stream]);
+    if (work.parameters > 0) {
+      reads.push_back(w_.parameter(op.name + ".parameters", work.parameters, options_.compute,
+                                   op.divided ? Split::features : Split::none));
+    }
     if (work.kept) {
       writes.push_back(w_.activation(op.name + ".kept", *work.kept, split, Precision::int8));
     }

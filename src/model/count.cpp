@@ -60,7 +60,7 @@ ParameterCount parameters(const Architecture& a) {
   n.embedding = a.vocab * a.hidden;
   n.positions = a.position_rows * a.hidden;
   for (const CustomLayer& layer : a.custom.layers) {
-    n.custom += layer.count * (layer.matrices() + layer.more_parameters);
+    n.custom += layer.count * layer.parameters();
   }
   for (const LayerRun& run : layer_runs(a)) add_layers(n, a, run);
   n.norms += ((a.final_norm ? 1 : 0) + (a.embedding_norm ? 1 : 0)) * hidden_norm(a);

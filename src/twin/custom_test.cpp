@@ -37,15 +37,14 @@ custom:
   layers:
   - name: decoder
     count: 32
-    parameters: 218112000
     ops:
-    - {name: norm1, flop: 24576, bytes: 16384}
+    - {name: norm1, flop: 24576, bytes: 16384, parameters: 4096}
     - {name: qkv, matmul: [4096, 6144], split: columns}
     - {name: rotary, flop: 30720, bytes: 24576, kept: 0, backward: 1}
     - {name: attention, flop: 16777216, bytes: 20480, width: 4096, unit: matrix, backward: 2.5}
     - {name: proj, matmul: [4096, 4096], split: rows}
     - {name: residual1, from: [input, proj], flop: 4096, bytes: 24576, kept: 0, backward: 0}
-    - {name: norm2, flop: 24576, bytes: 16384}
+    - {name: norm2, flop: 24576, bytes: 16384, parameters: 4096}
     - {name: fc1, matmul: [4096, 28672], split: columns}
     - {name: swiglu, flop: 114688, bytes: 86016, width: 14336, backward: 1.67}
     - {name: fc2, matmul: [14336, 4096], split: rows}
