@@ -79,6 +79,7 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.experts = experts_of(fields.nested("experts"));
   framework.quality = fields.required<Fact<double>>("quality");
   framework.dequantise = fields.required<Fact<double>>("dequantise");
+  framework.kept = fields.required<Fact<double>>("kept");
   framework.traffic = fields.required<Fact<double>>("traffic");
   framework.launch = fields.required<Fact<Seconds>>("launch");
   framework.step_overhead = fields.required<Fact<Seconds>>("step_overhead");

@@ -58,6 +58,7 @@ struct Framework {
 
   Fact<double> quality;         ///< its matrix kernels' rate over the GPU's sustained one
   Fact<double> dequantise;      ///< bytes moved to bring a weight from 4 bits
+  Fact<double> kept;            ///< bytes of activations kept over those needed
   Fact<double> traffic;         ///< bytes its memory-bound work moves over those needed
   Fact<Seconds> launch;         ///< host time a kernel
   Fact<Seconds> step_overhead;  ///< fixed, once a step

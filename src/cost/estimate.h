@@ -16,6 +16,8 @@ struct Price {
 // Durations of the interned kernels and collectives and of the rest, computed once per Program.
 struct Prices {
   IdVector<KernelId, Seconds> kernels;
+  // How many the host starts for each; empty: one.
+  IdVector<KernelId, std::int64_t> launches;
   IdVector<CommId, Price> comms;
   // point-to-point between pipeline neighbours, host copies and updates, by size
   Seconds point_to_point_latency;

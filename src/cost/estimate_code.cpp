@@ -36,7 +36,7 @@ class Compiler {
       line.stream = static_cast<Slot>(instruction.stream);
       for (const EventId event : instruction.wait) line.wait.push_back(slot_of(event));
       if (instruction.signal) line.signal = slot_of(instruction.signal);
-      count(line, std::holds_alternative<Compute>(instruction.what), body, touches);
+      count(line, launches(instruction), body, touches);
       body.lines.push_back(std::move(line));
     }
     body.touches.assign(touches.begin(), touches.end());
@@ -50,11 +50,18 @@ class Compiler {
     return memory && instruction.wait.empty() && instruction.signal.is_none();
   }
 
-  void count(const Line& line, bool launches, PricedBody& body, std::set<Slot>& touches) const {
+  std::int64_t launches(const Instruction& instruction) const {
+    const Compute* compute = std::get_if<Compute>(&instruction.what);
+    if (!compute) return 0;
+    return prices_.launches.empty() ? 1 : prices_.launches[compute->kernel];
+  }
+
+  void count(const Line& line, std::int64_t launched, PricedBody& body,
+             std::set<Slot>& touches) const {
     touches.insert(line.stream);
     if (line.signal) touches.insert(*line.signal);
     if (line.stolen > Seconds()) touches.insert(compute_slot);
-    if (launches) ++body.kernels;
+    body.kernels += launched;
     if (line.kind == Line::Kind::send || line.kind == Line::Kind::recv) body.sends = true;
     if (line.body.is_none() || line.count == 0) return;
     const PricedBody& inner = code_.bodies[line.body];

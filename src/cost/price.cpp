@@ -12,6 +12,9 @@ namespace {
 // without offload); each moves 12 bytes of state and 2 of gradient, and writes 12 and 2.
 constexpr BytesPerSecond host_adam(0.37e9 * 28);
 
+// Assumed: kernels that unpack, shift, scale and cast a 4-bit matrix in PyTorch before its product.
+constexpr std::int64_t dequantise_launches = 4;
+
 Network network_of(const Machine& machine) {
   Network network = network_of(machine.cluster);
   network.inter = network.inter * machine.framework.network_share.value();
@@ -77,7 +80,10 @@ Prices price(const Program& program, const Machine& machine) {
   const Network network = network_of(machine);
 
   Prices prices{};
-  for (const Kernel& kernel : program.kernels) prices.kernels.push_back(kernels(kernel));
+  for (const Kernel& kernel : program.kernels) {
+    prices.kernels.push_back(kernels(kernel));
+    prices.launches.push_back(kernel.dequantised > 0 ? 1 + dequantise_launches : 1);
+  }
   for (const Comm& comm : program.comms) {
     prices.comms.push_back(price_of(comm, network, framework));
   }

@@ -54,7 +54,7 @@ Recipe any_recipe(Draw& draw) {
   Recipe recipe;
   recipe.overlap_data = draw.coin();
   recipe.reshard_after_forward = draw.coin();
-  recipe.fused_cross_entropy = draw.coin();
+  recipe.logit_bytes = draw.coin() ? 4 : 10;
   recipe.shards_checkpoints = draw.coin();
   recipe.scatters_sends = draw.coin();
   return recipe;

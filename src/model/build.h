@@ -22,8 +22,8 @@
 //                            [gate.shared gated.shared] sum.shared]
 //
 //   TOWER stem, TOWER layer, [TOWER norm], TOWER projector: pixels patches [positions] [norm]; as a
-//   decoder; norm; projection1 [projection2.activation projection2 ..]. They pass "TOWER hidden" and give the
-//   embedding "TOWER features", which take the place of as many tokens.
+//   decoder; norm; projection1 [projection2.activation projection2 ..]. They pass "TOWER hidden"
+//   and give the embedding "TOWER features", which take the place of as many tokens.
 //
 // qkv writes q [tokens, heads d], k and v [tokens, kv_heads d]; fc1 of a gated activation writes
 // [tokens, 2 ffn]. In a parallel block norm2 reads the layer's input, or is absent and fc1 reads

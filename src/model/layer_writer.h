@@ -71,6 +71,8 @@ class LayerWriter {
                    std::vector<TensorId> writes);
   void op(Op op);
 
+  // Under which name its input passes, if not as its output does.
+  void takes(std::string name) { layer_.takes = std::move(name); }
   // The layer with its gradients; `output` is none for the loss. `input_trained`: something before
   // the layer is trained, so its input needs a gradient.
   Layer finish(TensorId output, bool input_trained = true);

@@ -41,7 +41,7 @@ struct Recipe {
   double gather_bytes = 2;            // per parameter on the wire
   double weight_bytes = 2;            // per parameter kept for the matrices
   double optimizer_bytes = 12;        // per parameter: master copy and two moments
-  bool fused_cross_entropy = true;    // 4 bytes a logit kept, else 10
+  double logit_bytes = 4;             // kept of a logit and its gradient; unfused losses keep more
   bool overlap_data = true;           // gradient buckets and parameter gathers on the data stream
   bool reshard_after_forward = true;  // ZeRO-3 gathers again for the backward pass
   bool scatters_sends = false;        // tensor ranks each send a slice (arXiv 2104.04473, 4.1)
@@ -49,6 +49,7 @@ struct Recipe {
   double head_gradient_bytes = 4;     // fp32 gradient of the output matrix before accumulation
   double frozen_bytes = 2;            // per parameter that is not trained
   double quantised_bytes = 0.5;       // per parameter kept in 4 bits, with its scales
+  double kept = 1;                    // bytes of a kept activation over those needed
   double weight_copies = 0;           // bytes per weight of the layers' matrices: fp8 copies
 };
 

@@ -38,13 +38,17 @@ BufferId StageBuffers::of(LayerId layer_id, TensorId id, bool kept) {
   const Layer& layer = lowering_.graph.layers[layer_id];
   const Tensor& tensor = layer.tensors[id];
   const bool logits = layer_id == lowering_.graph.head && tensor.split == Split::features;
-  const MemoryTerm term = logits ? MemoryTerm::logits
-                          : kept ? MemoryTerm::activations
-                                 : MemoryTerm::workspace;
+  const bool away =
+      lowering_.strategy.offload == Offload::activations && layer.input && layer.output;
+  const MemoryTerm term = logits  ? MemoryTerm::logits
+                          : !kept ? MemoryTerm::workspace
+                          : away  ? MemoryTerm::host
+                                  : MemoryTerm::activations;
   const auto [found, is_new] = tensors_.try_emplace({layer_id, id, term});
   if (is_new) {
-    found->second = ranks_.buffers.push_back(
-        {layer.name + " " + tensor.name, term, lowering_.local.bytes(tensor), tensor.dtype, {}});
+    const Bytes size = lowering_.local.bytes(tensor) * (kept ? lowering_.recipe.kept : 1.0);
+    found->second =
+        ranks_.buffers.push_back({layer.name + " " + tensor.name, term, size, tensor.dtype, {}});
   }
   return found->second;
 }

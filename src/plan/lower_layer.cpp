@@ -189,8 +189,8 @@ class PassWriter {
     }
     std::vector<TensorId> done;
     for (const TensorId id : alive_) {
-      const bool copied = pass_.backward() && is_logits(id) && pass_.kept.count(id) &&
-                          !lowering_.recipe.fused_cross_entropy;
+      const bool copied =
+          pass_.backward() && is_logits(id) && pass_.kept.count(id) && keeps_loss_copies();
       if (copied && last_use_[id] == turn_) body_.free(loss_copy(id));
       if (last_use_[id] == turn_ && !pass_.leaving.count(id)) done.push_back(id);
     }
@@ -404,11 +404,13 @@ class PassWriter {
     }
   }
 
-  // Unfused cross-entropy holds 6 more bytes a logit as long as the logits.
+  // An unfused cross-entropy holds more than the logits and their gradient, for as long as them.
+  bool keeps_loss_copies() const { return lowering_.recipe.logit_bytes > 4; }
   BufferId loss_copy(TensorId logits) {
-    return stage_.buffers.named("cross-entropy copies", MemoryTerm::logits,
-                                Bytes(6 * lowering_.local.elements(tensor(logits))),
-                                Precision::fp32);
+    return stage_.buffers.named(
+        "cross-entropy copies", MemoryTerm::logits,
+        Bytes((lowering_.recipe.logit_bytes - 4) * lowering_.local.elements(tensor(logits))),
+        Precision::fp32);
   }
 
   bool writes_output_matrix() const {
@@ -427,7 +429,7 @@ class PassWriter {
   // What a kernel needs beside its operands; none or a buffer to free after it.
   BufferId begin_extra() {
     const bool loss = op().kind == OpKind::cross_entropy && !is_gradient(op());
-    if (loss && !lowering_.recipe.fused_cross_entropy) body_.alloc(loss_copy(op().reads[0]));
+    if (loss && keeps_loss_copies()) body_.alloc(loss_copy(op().reads[0]));
     BufferId extra;
     if (writes_output_matrix()) extra = head_gradient();
     if (op().quantised) extra = whole_matrix();

@@ -379,7 +379,39 @@ class StageWriter {
     pass.leaves_reduction = turns.leave_reduction;
     pass.reduces_left = turns.reduce_left;
     pass.left = turns.left;
+    const bool travels = offloads(layer) && step.pass != StepPass::weight_gradient;
+    const BufferId staging = travels ? on_the_way(layer, passes) : BufferId();
+    if (staging) body.alloc(staging);
+    if (staging && !step.forward()) bring_back(staging, body);
     write_pass(stage_, pass, body);
+    if (staging && step.forward()) put_away(staging, body);
+    if (staging) body.free(staging);
+  }
+
+  // --- offload of activations ------------------------------------------------------------------
+  // What a layer keeps lies on the host between its passes. It goes there while the next layer
+  // computes and comes back while the one above does, through a buffer on the GPU.
+  bool offloads(const Layer& layer) const {
+    return s_.offload == Offload::activations && layer.input && layer.output;
+  }
+
+  BufferId on_the_way(const Layer& layer, const LayerPasses& passes) {
+    Bytes size;
+    for (const auto& [tensor, share] : passes.kept) {
+      if (share == 1) size += lowering_.local.bytes(layer.tensors[tensor]);
+    }
+    if (size == Bytes()) return {};
+    return stage_.buffers.named(layer.name + " (on the way)", MemoryTerm::communication, size,
+                                layer.tensors[layer.input].dtype);
+  }
+
+  void put_away(BufferId staging, Body& body) {
+    body.fetch({stage_.ranks.buffers[staging].size, true}, Event::computed);
+  }
+
+  void bring_back(BufferId staging, Body& body) {
+    body.fetch({stage_.ranks.buffers[staging].size, false}, Event::started);
+    body.wait_for(Event::copied);
   }
 
   static const std::vector<Turn>& turns_of(StepPass pass, const LayerPasses& passes,
@@ -408,7 +440,7 @@ class StageWriter {
 
   void enter_forward(const Layer& layer, Recompute recompute, LayerPass& pass, Body& body) {
     pass.leaving = kept_whole(pass);
-    if (divides_input(recompute)) {
+    if (leaves_input(layer, recompute, pass)) {
       pass.leaving.erase(layer.input);
       body.alloc(checkpoint());
     }
@@ -418,7 +450,7 @@ class StageWriter {
 
   void enter_backward(const Layer& layer, Recompute recompute, LayerPass& pass, Body& body) {
     pass.entering = kept_whole(pass);
-    if (divides_input(recompute)) restore_checkpoint(body);
+    if (leaves_input(layer, recompute, pass)) restore_checkpoint(body);
     if (layer.output_gradient) pass.entering.insert(layer.output_gradient);
     if (layer.input_gradient) pass.leaving.insert(layer.input_gradient);
   }
@@ -435,18 +467,29 @@ class StageWriter {
            !s_.sequence_parallel;
   }
 
+  // Whether the input is kept elsewhere than where it came in.
+  bool leaves_input(const Layer& layer, Recompute recompute, const LayerPass& pass) const {
+    const bool away = offloads(layer) && pass.kept.contains(layer.input);
+    return away || divides_input(recompute);
+  }
+
   BufferId checkpoint() {
-    const Buffer& hidden = stage_.ranks.buffers[stage_.buffers.hidden()];
+    const Buffer hidden = stage_.ranks.buffers[stage_.buffers.hidden()];
+    if (s_.offload == Offload::activations) {
+      return stage_.buffers.named("checkpoint", MemoryTerm::host, hidden.size, hidden.dtype);
+    }
     return stage_.buffers.named("divided checkpoint", MemoryTerm::activations,
                                 hidden.size / static_cast<double>(s_.tp), hidden.dtype);
   }
 
   void restore_checkpoint(Body& body) {
     const BufferId hidden = stage_.buffers.hidden();
-    const Buffer& x = stage_.ranks.buffers[hidden];
+    const Buffer x = stage_.ranks.buffers[hidden];
     body.alloc(hidden);
-    body.blocking(lowering_.comm(CollectiveOp::all_gather, GroupKind::tensor, x.size, x.dtype),
-                  hidden, checkpoint());
+    if (s_.offload != Offload::activations) {
+      body.blocking(lowering_.comm(CollectiveOp::all_gather, GroupKind::tensor, x.size, x.dtype),
+                    hidden, checkpoint());
+    }
     body.free(checkpoint());
   }
 

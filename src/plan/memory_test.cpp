@@ -110,7 +110,7 @@ TEST(Memory, LogitsTake4Or10Bytes) {
     Strategy strategy;
     strategy.seq_len = 256;
     Recipe recipe;
-    recipe.fused_cross_entropy = fused;
+    recipe.logit_bytes = fused ? 4 : 10;
     const Trained t = trained(llama_like("x", {1, 64, 8, 8, 8, 256, 50000}), strategy, recipe);
     const Memory memory = memory_of(*t.program.classes.begin());
     EXPECT_EQ(memory.at_peak(MemoryTerm::logits), (fused ? 4.0 : 10.0) * 256 * 50000);

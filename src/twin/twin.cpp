@@ -245,6 +245,7 @@ Recipe recipe_of(const Framework& framework, const Strategy& strategy, const Job
   recipe.quantised_bytes = nf4_bytes;
   recipe.weight_copies = static_cast<double>(job.fp8_copies);
   recipe.head_gradient_bytes = framework.per_parameter.head_gradient.value();
+  recipe.kept = framework.kept.value();
   recipe.logit_bytes = framework.per_parameter.logit.value();
   recipe.overlap_data = framework.overlaps_gradients;
   recipe.reshard_after_forward = framework.reshard_after_forward &&

@@ -177,6 +177,10 @@ std::string Expression::task() {
   if (notes_.say("adapter")) return "adapters of prompts (LLaMA-Adapter) are not modelled";
   if (!fine_tunes()) return "";
   set("task", task_);
+  if (task_ == "sft" && framework_is({"hf"})) {
+    set_default("framework", out_.framework = "deepspeed",
+                "all weights are tuned under DeepSpeed, as by Qwen's finetune_ds.sh");
+  }
   if (adapts()) adapters();
   if (framework_is({"nemo", "megatron-bridge"}) && !is_submission()) {
     set_default("packed", std::string(usual_packing), "NeMo's recipes pack short samples");
@@ -354,6 +358,8 @@ void Expression::zero() {
     set_default("zero", 1, "NeMo's distributed optimizer");
   } else if (framework_is({"jax", "fsdp", "torchtitan", "llm-foundry", "fsdp-qlora"})) {
     set_default("zero", 3, "fully sharded, as the framework's recipes are");
+  } else if (framework_is({"deepspeed"}) && task_ == "sft") {
+    set_default("zero", 3, "as Qwen's finetune_ds.sh configures it");
   } else if (framework_is({"megatron-2021", "ddp"})) {
     set_default("zero", 0, "nothing was sharded then");
   } else if (dp_ * cp_ > 1) {
@@ -366,10 +372,11 @@ void Expression::recompute() {
   if (const auto named = recompute_named(row_.recompute, out_.framework, model_.layers)) {
     text = *named;
     set("recompute", text);
-  } else if (framework_is({"hf", "megatron-2021"})) {
+  } else if (framework_is({"hf", "megatron-2021"}) ||
+             (framework_is({"deepspeed"}) && task_ == "sft")) {
     set_default("recompute", text = "full", "the usual choice there");
   } else if (framework_is({"jax"})) {
-    set_default("recompute", text = "operators", "its recipes do not fit in memory without");
+    set_default("recompute", text = "full", "its recipes fit in memory with nothing less");
   } else if (is_submission() && adapts()) {
     // Of the 80 layers as many as it takes to fit.
     const bool large = out_.gpu.starts_with("h200");
@@ -404,7 +411,13 @@ void Expression::sequence_parallel() {
 }
 
 std::string Expression::memory_choices() {
-  if (const auto offload = notes_.offload()) set("offload", *offload);
+  if (const auto offload = notes_.offload()) {
+    set("offload", *offload);
+  } else if (framework_is({"deepspeed-2021"}) && has_word(words_of(row_.framework), "zero") &&
+             has_word(words_of(row_.framework), "megatron")) {
+    set_default("offload", "activations",
+                "checkpoints in host memory, Megatron-DeepSpeed's --checkpoint-in-cpu");
+  }
   zero();
   recompute();
   sequence_parallel();
