@@ -73,6 +73,12 @@ void set_autopsy(Json& memory, const Answer& answer) {
   };
   memory.set("buffers", buffers_json(autopsy));
   memory.set("fixes", fixes_json(autopsy, answer.needed()));
+  if (autopsy.split) {
+    Json layers = Json::array();
+    for (const std::int64_t count : autopsy.split->stage_layers) layers.push_back(count);
+    memory.set("faster_split", Json::object({{"stage_layers", std::move(layers)},
+                                             {"step_time_s", autopsy.split->step.value()}}));
+  }
   memory.set("longest_sequence", number(autopsy.longest_sequence));
   memory.set("largest_micro_batch", number(autopsy.largest_micro_batch));
 }

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "twin/remedy.h"
+#include "twin/split.h"
 
 namespace orrery {
 namespace {
@@ -99,7 +100,8 @@ std::optional<std::int64_t> largest_micro_batch(const Scenario& scenario) {
 Autopsy autopsy(const Scenario& scenario, const Answer& answer) {
   EXPECT(answer.priced);
   return {buffers_at_peak(scenario, answer.memory.at), fixes(scenario, answer),
-          longest_sequence(scenario), largest_micro_batch(scenario)};
+          better_split(scenario, answer), longest_sequence(scenario),
+          largest_micro_batch(scenario)};
 }
 
 }  // namespace orrery

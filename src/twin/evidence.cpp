@@ -14,19 +14,12 @@ namespace {
 
 double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 
-// The published rows are of dense models all of whose weights are trained, without offload.
-bool of_another_kind(const Scenario& scenario) {
-  return scenario.model.experts.count > 0 || !scenario.model.towers.empty() ||
-         !scenario.job.trains_all() || scenario.strategy.offload != Offload::none;
-}
-
 double distance(const EvidenceRow& row, const Scenario& scenario) {
   const double network = network_rate(scenario.cluster).value();
   const bool both_cross = row.network > 0 && network > 0;
   const bool shards = scenario.strategy.zero == Zero::weights;
   return (row.gpu == scenario.cluster.gpu.name ? 0 : far_doublings) +
          (row.shards_weights == shards ? 0 : far_doublings) +
-         (of_another_kind(scenario) ? far_doublings : 0) +
          (both_cross ? doublings(row.network, network) : 0) +
          doublings(static_cast<double>(row.gpus), static_cast<double>(scenario.cluster.gpus)) +
          doublings(row.parameters, static_cast<double>(parameters(scenario.model).total())) +
@@ -52,6 +45,7 @@ EvidenceGroup group_of(Fields fields) {
   group.architecture = fields.required<std::string>("architecture");
   group.framework = fields.required<std::string>("framework");
   group.precision = fields.required<std::string>("precision");
+  group.kind = fields.required<std::string>("kind");
   group.median_abs_error = fields.required_in<double>("median_abs_error", 0, 1e6);
   group.p80_abs_error = fields.required_in<double>("p80_abs_error", 0, 1e6);
   for (Fields& row : fields.list("rows")) group.rows.push_back(row_of(std::move(row)));
@@ -63,7 +57,8 @@ EvidenceGroup group_of(Fields fields) {
 int likeness(const EvidenceGroup& group, const EvidenceGroup& wanted) {
   if (group.rows.empty()) return 0;
   return 4 * (group.framework == wanted.framework) +
-         3 * (group.architecture == wanted.architecture) + (group.precision == wanted.precision);
+         3 * (group.architecture == wanted.architecture) + 2 * (group.kind == wanted.kind) +
+         (group.precision == wanted.precision);
 }
 
 const EvidenceRow& nearest_row(const EvidenceGroup& group, const Scenario& scenario) {
@@ -75,7 +70,18 @@ const EvidenceRow& nearest_row(const EvidenceGroup& group, const Scenario& scena
 
 }  // namespace
 
-std::string EvidenceGroup::name() const { return architecture + " " + framework + " " + precision; }
+std::string EvidenceGroup::name() const {
+  return architecture + " " + framework + " " + precision + " " + kind;
+}
+
+std::string kind_of(const Scenario& scenario) {
+  std::string kind(name_of(scenario.job.task));
+  if (scenario.model.experts.count > 0) kind += " experts";
+  if (!scenario.model.towers.empty()) kind += " towers";
+  if (scenario.job.task == Task::pretrain && !scenario.job.trains_all()) kind += " frozen";
+  if (scenario.strategy.offload != Offload::none) kind += " offload";
+  return kind;
+}
 
 BytesPerSecond network_rate(const Cluster& cluster) {
   return cluster.nodes() > 1 ? cluster.inter_core() : BytesPerSecond();
@@ -86,6 +92,7 @@ TrackRecord track_record(const EvidenceTable& table, const Scenario& scenario) {
   wanted.architecture = to_text(scenario.cluster.gpu.architecture);
   wanted.framework = scenario.framework.name;
   wanted.precision = to_text(scenario.precision);
+  wanted.kind = kind_of(scenario);
 
   TrackRecord record;
   record.group = wanted.name();
@@ -142,6 +149,7 @@ Json to_json(const EvidenceTable& table) {
     groups.push_back(Json::object({{"architecture", group.architecture},
                                    {"framework", group.framework},
                                    {"precision", group.precision},
+                                   {"kind", group.kind},
                                    {"median_abs_error", group.median_abs_error},
                                    {"p80_abs_error", group.p80_abs_error},
                                    {"rows", std::move(rows)}}));

@@ -26,14 +26,14 @@ struct EvidenceRow {
   bool shards_weights = false;  // ZeRO-3
 };
 
-// Rows of one GPU architecture, framework and precision. Errors are |predicted / measured - 1| of
-// the step time.
+// Rows of one GPU architecture, framework, precision and kind of job. Errors are |predicted /
+// measured - 1| of the step time.
 struct EvidenceGroup {
-  std::string architecture, framework, precision;
+  std::string architecture, framework, precision, kind;
   double median_abs_error, p80_abs_error;
   std::vector<EvidenceRow> rows;
 
-  std::string name() const;  // "hopper megatron bf16"
+  std::string name() const;  // "hopper megatron bf16 pretrain"
 };
 
 using EvidenceTable = std::vector<EvidenceGroup>;
@@ -58,6 +58,9 @@ inline constexpr double unseen_rows = 2;
 // network rate together) is extrapolated, and its spread doubles. Another GPU of the architecture,
 // and weights sharded here and not there, are that far away by themselves.
 inline constexpr double far_doublings = 4;
+
+// What makes jobs of one framework differ in kind: "pretrain", "lora experts", "sft offload".
+std::string kind_of(const Scenario&);
 
 // What a GPU may send to other nodes across the fabric's core; 0 where there is one node.
 BytesPerSecond network_rate(const Cluster&);

@@ -19,6 +19,7 @@ EvidenceTable table() {
   return {{.architecture = "hopper",
            .framework = "nemo",
            .precision = "bf16",
+           .kind = "pretrain",
            .median_abs_error = 0.03,
            .p80_abs_error = 0.06,
            .rows = {{"small", 8, 8e9, 4096, "h100-sxm", 0, false},
@@ -27,7 +28,7 @@ EvidenceTable table() {
 
 TEST(Evidence, FindsTheGroupAndTheNearestRow) {
   const TrackRecord record = track_record(table(), scenario_of_gpus("8"));
-  EXPECT_EQ(record.group, "hopper nemo bf16");
+  EXPECT_EQ(record.group, "hopper nemo bf16 pretrain");
   EXPECT_EQ(record.n, 2);
   EXPECT_EQ(record.nearest, "small");
   EXPECT_FALSE(record.extrapolated);
@@ -69,7 +70,7 @@ TEST(Evidence, NamesTheNearestRowOfAnotherKindButClaimsNothingFromIt) {
   EvidenceTable other = table();
   other[0].architecture = "blackwell";
   const TrackRecord record = track_record(other, scenario_of_gpus("8"));
-  EXPECT_EQ(record.group, "hopper nemo bf16");
+  EXPECT_EQ(record.group, "hopper nemo bf16 pretrain");
   EXPECT_EQ(record.n, 0);
   EXPECT_EQ(record.nearest, "small");
   EXPECT_TRUE(record.extrapolated);

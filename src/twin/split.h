@@ -9,11 +9,6 @@
 
 namespace orrery {
 
-struct StageSplit {
-  std::vector<std::int64_t> stage_layers;  // of each chunk, in order of execution
-  Seconds step;
-};
-
 /// The fastest of the splits that take some layers off the first and the last chunk, which hold the
 /// embedding and the head too, and spread the rest evenly. None if the present one is as fast, does
 /// not fit, or there is no pipeline. The search goes outwards from the even split and stops where

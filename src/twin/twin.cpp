@@ -304,6 +304,7 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   Answer answer;
   answer.warnings = scenario.warnings;
   answer.shards_weights = scenario.strategy.zero == Zero::weights;
+  answer.kind = kind_of(scenario);
   answer.network = network_rate(scenario.cluster);
   answer.capacity = capacity_of(scenario.cluster.gpu, scenario.framework);
   answer.peak = scenario.cluster.gpu.required_peak(scenario.precision);

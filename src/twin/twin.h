@@ -24,6 +24,12 @@ inline constexpr double yellow_from = 0.92;
 enum class Fill { green, yellow, red };
 std::string_view name_of(Fill);
 
+// Layers of each chunk of a pipeline in order of execution, and the step that they make.
+struct StageSplit {
+  std::vector<std::int64_t> stage_layers;
+  Seconds step;
+};
+
 // A change of the scenario, as flags, and what comes of it.
 struct Fix {
   std::string flags;  // "--recompute full"
@@ -36,6 +42,7 @@ struct Fix {
 struct Autopsy {
   std::vector<HeldBuffer> buffers;  // at its peak instant, adding up to the peak
   std::vector<Fix> fixes;           // each frees some; those that fit first, then by speed
+  std::optional<StageSplit> split;  // of a pipeline's layers, that is faster
   std::optional<std::int64_t> longest_sequence, largest_micro_batch;  // that fit; none: none does
 };
 
@@ -59,6 +66,7 @@ struct Answer {
   Peak memory;                     // framework context and allocator slack included
   IdVector<ClassId, std::string> classes;
   bool shards_weights = false;  // ZeRO-3
+  std::string kind;             // of job, as evidence groups them
   BytesPerSecond network;       // of a GPU between nodes; 0: one node
   Bytes capacity;
   Bytes host;                     // of one node, beside its GPUs' (offload)

@@ -98,6 +98,7 @@ std::variant<ValidatedRow, Skip> compared(const Measurement& row, const Predicto
     }
     out.network = answer.network.value();
     out.shards_weights = answer.shards_weights;
+    out.kind = answer.kind;
     out.predicted = answer.tokens_per_s_per_gpu;
     out.memory_predicted = needed / bytes_per_gib;
     out.refused = !answer.feasible;
@@ -148,14 +149,15 @@ Report validate(const std::vector<Measurement>& rows, const Catalog& catalog) {
 }
 
 EvidenceTable evidence_of(const Report& report, const Catalog& catalog) {
-  std::map<std::array<std::string, 3>, std::pair<EvidenceGroup, std::vector<double>>> groups;
+  std::map<std::array<std::string, 4>, std::pair<EvidenceGroup, std::vector<double>>> groups;
   for (const ValidatedRow& row : report.rows) {
     if (!row.error || *row.predicted <= 0) continue;
     const std::string architecture(to_text(catalog.gpu(row.gpu).architecture));
-    auto& [group, errors] = groups[{architecture, row.framework, row.precision}];
+    auto& [group, errors] = groups[{architecture, row.framework, row.precision, row.kind}];
     group.architecture = architecture;
     group.framework = row.framework;
     group.precision = row.precision;
+    group.kind = row.kind;
     group.rows.push_back(
         {row.id, row.gpus, row.parameters, row.seq_len, row.gpu, row.network, row.shards_weights});
     errors.push_back(std::abs(*row.measured / *row.predicted - 1));  // of the step time

@@ -20,6 +20,7 @@ namespace orrery {
 /// in GiB; errors are predicted / measured - 1.
 struct ValidatedRow {
   std::string id, source, gpu, framework, task, precision;
+  std::string kind;  // of job, as evidence groups them
   std::int64_t gpus = 0, seq_len = 0;
   double network = 0;           // bytes a second a GPU between nodes
   bool shards_weights = false;  // ZeRO-3, by the row or by the framework's default
