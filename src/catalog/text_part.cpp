@@ -15,19 +15,16 @@ struct Whole {
 };
 
 // Source of each row: configuration_*.py of huggingface/transformers v4.5x for that model_type; of
-// deepseek_vl_v2, internvl_chat, kimi_vl and phi3_v the files beside the published weights.
+// internvl_chat and phi3_v the files beside the published weights.
 constexpr std::array wholes = {
     Whole{"aya_vision", "cohere2"},
-    Whole{"deepseek_vl_v2", "deepseek_v2"},
     Whole{"gemma3", "gemma3_text"},
     Whole{"glm4v", "glm4"},
     Whole{"glm4v_moe", "glm4_moe"},
-    Whole{"got_ocr2", "qwen2"},
     Whole{"idefics2", "mistral"},
     Whole{"idefics3", "llama"},
     Whole{"internvl", "qwen2"},
     Whole{"internvl_chat", "internlm2"},
-    Whole{"kimi_vl", "deepseek_v3"},
     Whole{"llama4", "llama4_text"},
     Whole{"llava", "llama"},
     Whole{"llava_next", "llama"},
@@ -43,7 +40,6 @@ constexpr std::array wholes = {
     Whole{"qwen3_vl", "qwen3"},
     Whole{"qwen3_vl_moe", "qwen3_moe"},
     Whole{"smolvlm", "llama"},
-    Whole{"video_llava", "llama"},
     Whole{"vipllava", "llama"},
 };
 

@@ -28,7 +28,7 @@ constexpr std::string_view plan_details =
     "recompute only are listed once. The first plan follows in full.\n";
 
 constexpr std::string_view catalog_details =
-    "KIND is gpus, nodes, fabrics, models, frameworks or kernels and lists one kind; NAME prints "
+    "KIND is gpus, nodes, fabrics, models, frameworks, rules or kernels and lists one kind; NAME prints "
     "an\n"
     "entry: every fact with how it is known and its source.\n";
 

@@ -1,7 +1,9 @@
 #include "report/catalog.h"
 
+#include "catalog/architecture_from_config.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "model/build.h"
 
 namespace orrery {
 namespace {
@@ -50,14 +52,13 @@ Table source_table(const Json& sources) {
   return table;
 }
 
-// Why the model is not predicted; empty: it is.
+// Why the model is described but not predicted; empty: it is.
 std::string refusal(const Catalog& catalog, const std::string& model) {
   try {
-    catalog.model(model);
+    return unlowered(catalog.model(model));
   } catch (const InputError& error) {
     return error.problem;
   }
-  return "";
 }
 
 Table names_table(const Catalog& catalog, EntryKind kind) {
@@ -72,6 +73,22 @@ Table names_table(const Catalog& catalog, EntryKind kind) {
     if (model) table.rows.back().push_back(refusal(catalog, name));
   }
   return table;
+}
+
+constexpr std::size_t families_width = 96;
+
+// The families of config.json, in lines.
+void print_families(std::ostream& out) {
+  out << "\n  read too: a config.json whose model_type is one of\n";
+  std::string line;
+  for (const std::string& family : supported_families()) {
+    if (line.size() + family.size() > families_width) {
+      out << "   " << line << '\n';
+      line.clear();
+    }
+    line += " " + family;
+  }
+  out << "   " << line << '\n';
 }
 
 }  // namespace
@@ -103,6 +120,7 @@ void print_names(std::ostream& out, const Catalog& catalog, std::span<const Entr
   for (const EntryKind kind : kinds) {
     if (kind != kinds.front()) out << '\n';
     print_table(out, names_table(catalog, kind), style);
+    if (kind == EntryKind::model) print_families(out);
   }
 }
 
@@ -117,7 +135,11 @@ Json names_json(const Catalog& catalog, std::span<const EntryKind> kinds) {
       if (const std::string why = refusal(catalog, name); !why.empty()) refused.set(name, why);
     }
     json.set(to_text(kind), std::move(names));
-    if (kind == EntryKind::model) json.set("refused", std::move(refused));
+    if (kind != EntryKind::model) continue;
+    json.set("refused", std::move(refused));
+    Json families = Json::array();
+    for (const std::string& family : supported_families()) families.push_back(family);
+    json.set("families", std::move(families));
   }
   return json;
 }
