@@ -24,7 +24,7 @@ std::vector<std::size_t> layer_indices(DecoderValues& values, std::string_view k
                                        const std::vector<std::int64_t>& fallback) {
   auto list = values.fields().optional<std::vector<std::int64_t>>(key).value_or(fallback);
   std::ranges::sort(list);
-  list.erase(std::ranges::unique(list).begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
   std::vector<std::size_t> indices;
   for (const std::int64_t layer : list) {
     if (layer < 0 || layer >= layers) {

@@ -167,9 +167,22 @@ void compare(const Scenario& scenario, const EvidenceTable& table, Answer& answe
   }
 }
 
+// Without what the allocator caches and gives back before it fails.
+Bytes cannot_do_without(const Scenario& scenario, const Answer& answer) {
+  const Bytes framework = answer.memory.footprint[static_cast<std::size_t>(MemoryTerm::framework)];
+  const Bytes allocated = answer.needed() - framework;
+  return answer.needed() - scenario.framework.slack.value_or(0) * allocated;
+}
+
 void check_memory(const Scenario& scenario, Answer& answer, Unfit unfit) {
-  answer.feasible = answer.needed() <= answer.capacity;
+  answer.feasible = cannot_do_without(scenario, answer) <= answer.capacity;
   if (answer.feasible) {
+    if (answer.fill() == Fill::red) {
+      answer.warnings.push_back(fmt::format(
+          "the framework would reserve {:.1f} % more than there is: its allocator has to "
+          "give back what it caches, which takes time",
+          100 * (answer.needed() / answer.capacity - 1)));
+    }
     if (answer.fill() == Fill::yellow) {
       answer.warnings.push_back(
           fmt::format("only {:.1f} % of the memory is left; fragments of the allocator or another "
