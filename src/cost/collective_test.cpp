@@ -230,5 +230,21 @@ TEST(Collective, SmallMessagesOverManyNodesClimbATree) {
   EXPECT_LT(tree, 150_us);
 }
 
+// 16 ranks on two nodes, 8 copies a token: half of them stay; the other half is 4 copies, which
+// travel as one but for the 1 in 256 tokens that has none there.
+TEST(Collective, TokensTravelOnceToANode) {
+  const Bytes size = 512_MiB;
+  const auto exchange = [&](std::int64_t copies, std::int64_t ranks) {
+    return collective_time(
+        {CollectiveOp::all_to_all, GroupKind::expert, {ranks, 1}, size, Precision::bf16, copies},
+        h100);
+  };
+  const double gain = exchange(1, 16) / exchange(8, 16);
+  EXPECT_NEAR(gain, 4, 0.4);
+  EXPECT_EQ(exchange(8, 8), exchange(1, 8));  // within a node each copy is its own
+  EXPECT_LT(exchange(8, 64), exchange(2, 64));
+  EXPECT_LT(exchange(2, 64), exchange(1, 64));
+}
+
 }  // namespace
 }  // namespace orrery

@@ -185,5 +185,42 @@ TEST(Kernel, EverythingElseIsBytes) {
   EXPECT_NEAR(h100.model()(norm).value(), expected + h100.rates.start.value().value(), 1e-12);
 }
 
+// Sixteen products of a sixteenth each, as experts have them.
+Kernel grouped(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t groups,
+               Precision precision) {
+  Kernel kernel = product(m, n, k, precision);
+  kernel.shape = Matmul{m, n, k, groups};
+  kernel.of_experts = true;
+  return kernel;
+}
+
+TEST(KernelModel, ManyExpertsRunAtTheirShareOfTheRateAndReadAllTheirWeights) {
+  const Machinery h100("h100-sxm");
+  for (const Precision precision : {Precision::bf16, Precision::fp8}) {
+    const bool eight = precision == Precision::fp8;
+    const auto& experts = h100.framework.experts;
+    const double share = (eight ? experts.eight_bit : experts.sixteen_bit).value();
+    // Tokens enough that arithmetic alone decides.
+    const std::int64_t m = 16 * 16384;
+    const double apart = 16 * h100.model()(product(m / 16, 4096, 4096, precision)).value();
+    const double together = h100.model()(grouped(m, 4096, 4096, 16, precision)).value();
+    EXPECT_NEAR(apart / together, share, 0.05 * share);
+    // So few that weights decide: as long as reading them takes, whatever the rate.
+    const double bytes = 64.0 * 4096 * 4096 * element_size(precision).value();
+    EXPECT_GE(h100.model()(grouped(64, 4096, 4096, 64, precision)).value(),
+              bytes / h100.model().stream().value());
+  }
+}
+
+TEST(KernelModel, AMatrixInFourBitsTakesItsDequantisationLonger) {
+  const Machinery a100("a100-sxm-80gb", "hf");
+  Kernel kernel = product(4096, 4096, 4096, Precision::bf16);
+  const double plain = a100.model()(kernel).value();
+  kernel.dequantised = 4096.0 * 4096;
+  // 14 bytes a weight at the attainable bandwidth: about 8 ps, as Qwen's Q-LoRA runs show.
+  const double each = (a100.model()(kernel).value() - plain) / kernel.dequantised;
+  EXPECT_NEAR(each, 8e-12, 1.5e-12);
+}
+
 }  // namespace
 }  // namespace orrery

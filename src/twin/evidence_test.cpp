@@ -88,5 +88,22 @@ TEST(Evidence, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(evidence_from_json(wrong, "test"), InputError);
 }
 
+TEST(Evidence, KindsOfJobAreGroupsOfTheirOwn) {
+  const auto kind = [](std::map<std::string, std::string> values) {
+    values.insert({{"gpu", "h100-sxm"}, {"gpus", "8"}});
+    return kind_of(resolve(Request{.values = values, .architecture = {}, .place = "test"},
+                           Catalog::load(default_data_dir())));
+  };
+  EXPECT_EQ(kind({{"model", "llama-3.1-8b"}}), "pretrain");
+  EXPECT_EQ(kind({{"model", "llama-3.1-8b"}, {"task", "lora"}}), "lora");
+  EXPECT_EQ(kind({{"model", "mixtral-8x7b-v0.1"}, {"ep", "8"}}), "pretrain experts");
+  EXPECT_EQ(kind({{"model", "llava-1.5-7b"}, {"task", "sft"}}), "sft towers");
+  EvidenceTable two = table();
+  two.push_back(two[0]);
+  two[1].kind = "lora";
+  two[1].rows[0].id = "tuned";
+  EXPECT_EQ(track_record(two, scenario_of_gpus("8")).nearest, "small");
+}
+
 }  // namespace
 }  // namespace orrery

@@ -266,5 +266,34 @@ TEST(Predict, JsonOfABrokenRuleHasNullsForNumbers) {
   EXPECT_TRUE(json["reason"].is_string());
 }
 
+// Image tokens may be as many as those of the sequence.
+TEST(Predict, AnImageMayFillTheSequence) {
+  for (const char* model : {"gemma-3-27b", "llava-1.5-7b"}) {
+    const std::string tokens = model == std::string("llava-1.5-7b") ? "576" : "256";
+    const Answer answer = predict(resolved({{"model", model}, {"seq-len", tokens}, {"tp", "8"}}));
+    EXPECT_TRUE(answer.feasible) << answer.reason;
+  }
+}
+
+// What the layers keep lies in the node's memory; the two layers on their way stay behind.
+TEST(Predict, OffloadedActivationsLieOnTheHost) {
+  const auto answer = [](const char* offload) {
+    return predict(resolved({{"framework", "fsdp"},
+                             {"tp", "1"},
+                             {"micro-batch", "2"},
+                             {"recompute", "none"},
+                             {"offload", offload}}));
+  };
+  const Answer here = answer("none"), away = answer("activations");
+  const auto term = [](const Answer& of, MemoryTerm which) {
+    return of.memory.footprint[static_cast<std::size_t>(which)].value();
+  };
+  const double kept = term(here, MemoryTerm::activations) - term(away, MemoryTerm::activations);
+  EXPECT_GT(kept, 0.9 * term(here, MemoryTerm::activations));
+  EXPECT_NEAR(term(away, MemoryTerm::host) / kept, 1, 0.05);
+  EXPECT_LT(away.needed(), here.needed());
+  EXPECT_GE(away.step, here.step);
+}
+
 }  // namespace
 }  // namespace orrery
