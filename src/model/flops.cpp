@@ -154,7 +154,7 @@ Flop flop_per_token(const Architecture& a, std::int64_t seq_len, FlopConvention 
 }
 
 Flop mtp_flop_per_token(const Architecture& a, std::int64_t seq_len) {
-  const LayerKind& kind = layer_runs(a).back().kind;
+  const LayerKind kind = layer_runs(a).back().kind;
   const double weights = matrices(a, kind, seq_len) + real(a.hidden * (2 * a.hidden + a.vocab));
   return Flop(real(a.mtp_layers) * (6 * weights + mixing_flop(a, kind, seq_len, Pairs::seen)));
 }
