@@ -40,16 +40,17 @@ Estimate estimate(const Program& program, const Prices& prices) {
 
   Estimate estimate{};
   for (const Walk& walk : walks) estimate.busy.push_back(walk.busy());
-  if (!walks.empty()) {
-    const Walk& slowest =
-        *std::max_element(walks.begin(), walks.end(), [](const Walk& a, const Walk& b) {
-          return std::tuple(a.end(), a.busy()) < std::tuple(b.end(), b.busy());
-        });
-    estimate.step = slowest.end();
-    estimate.breakdown = slowest.breakdown();
+  for (const Walk& walk : walks) estimate.step = std::max(estimate.step, walk.end());
+  ClassId busiest;
+  for (const ClassId id : walks.ids()) {
+    estimate.classes.push_back(walks[id].breakdown());
+    estimate.classes[id].bubble += estimate.step - walks[id].end();
+    estimate.classes[id].overhead += prices.step_overhead;
+    const auto key = [&](ClassId of) { return std::tuple(walks[of].busy(), walks[of].end()); };
+    if (busiest.is_none() || key(busiest) < key(id)) busiest = id;
   }
+  if (busiest) estimate.breakdown = estimate.classes[busiest];
   estimate.step += prices.step_overhead;
-  estimate.breakdown.overhead += prices.step_overhead;
   return estimate;
 }
 

@@ -25,17 +25,18 @@ struct Prices {
   Seconds host_latency;
   BytesPerSecond host;
   BytesPerSecond update;       // of the optimizer's bytes
+  BytesPerSecond drives;       // of the node, a GPU's share
   BytesPerSecond host_update;  // the same on the node's cores, a GPU's share of them
   Seconds step_overhead;       // fixed, once a step
   Seconds launch;              // CPU time a kernel: a block takes at least launches x this
 };
 
-// Where the time of the class that finishes last went, as its compute stream saw it (of equals, the
-// one with most work). Sums to the step.
+// Where the time of the busiest class went, as its compute stream saw it (of equals, the one that
+// finishes last). Sums to the step.
 struct Breakdown {
   Seconds compute;       // kernels, recomputed ones too
   Seconds exposed_comm;  // idle while a collective, transfer or copy ran; and what they stole
-  Seconds bubble;        // idle until another class sent, beyond the transfer
+  Seconds bubble;        // idle until another class sent, beyond the transfer, or was done
   Seconds optimizer;     // updates
   Seconds overhead;      // launches that outlast their block, and the step's fixed cost
 };
@@ -43,6 +44,7 @@ struct Breakdown {
 struct Estimate {
   Seconds step;
   Breakdown breakdown;
+  IdVector<ClassId, Breakdown> classes;
   IdVector<ClassId, Seconds> busy;  // compute stream's work (kernels and updates), by class
 };
 

@@ -93,10 +93,13 @@ class Compiler {
     return line;
   }
   Line priced(const Copy& copy) const {
-    return work(prices_.host_latency + at_rate(copy.size, prices_.host), &Breakdown::exposed_comm);
+    const BytesPerSecond rate = copy.drives ? std::min(prices_.host, prices_.drives) : prices_.host;
+    return work(prices_.host_latency + at_rate(copy.size, rate), &Breakdown::exposed_comm);
   }
   Line priced(const Update& update) const {
-    const BytesPerSecond rate = update.on_host ? prices_.host_update : prices_.update;
+    const BytesPerSecond rate = update.drives    ? std::min(prices_.host_update, prices_.drives)
+                                : update.on_host ? prices_.host_update
+                                                 : prices_.update;
     return work(at_rate(update.read + update.written, rate), &Breakdown::optimizer);
   }
   static Line priced(const Alloc&) { return work(Seconds(), &Breakdown::overhead); }

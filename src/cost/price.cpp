@@ -12,6 +12,9 @@ namespace {
 // without offload); each moves 12 bytes of state and 2 of gradient, and writes 12 and 2.
 constexpr BytesPerSecond host_adam(0.37e9 * 28);
 
+// The drives of a DGX-2 give its 16 GPUs 25 GB/s (ZeRO-Infinity, arXiv 2104.07857, section 2).
+constexpr BytesPerSecond drives_of_a_gpu(25e9 / 16);
+
 // Assumed: kernels that unpack, shift, scale and cast a 4-bit matrix in PyTorch before its product.
 constexpr std::int64_t dequantise_launches = 4;
 
@@ -91,6 +94,7 @@ Prices price(const Program& program, const Machine& machine) {
   prices.point_to_point = prices.point_to_point / framework.exposed.pipeline.value();
   prices.host = machine.cluster.gpu.pcie.bandwidth.value();
   prices.host_latency = Seconds(10e-6);
+  prices.drives = drives_of_a_gpu;
   prices.update = kernels.stream();
   prices.host_update = host_adam / static_cast<double>(machine.cluster.gpus_per_node);
   prices.step_overhead = framework.step_overhead.value();

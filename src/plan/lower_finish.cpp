@@ -88,7 +88,8 @@ class FinishWriter {
     if (on_host) body.copy({Bytes(count * recipe.gradient_bytes), true});
     body.update({std::llround(std::ceil(count)),
                  Bytes(count * (recipe.optimizer_bytes + recipe.gradient_bytes)),
-                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes)), on_host});
+                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes)), on_host,
+                 on_host && s_.offload_to_nvme});
     if (s_.offload == Offload::optimizer)
       body.fetch({Bytes(count * recipe.weight_bytes), false}, Event::updated);
   }

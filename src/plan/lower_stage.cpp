@@ -406,11 +406,11 @@ class StageWriter {
   }
 
   void put_away(BufferId staging, Body& body) {
-    body.fetch({stage_.ranks.buffers[staging].size, true}, Event::computed);
+    body.fetch({stage_.ranks.buffers[staging].size, true, s_.offload_to_nvme}, Event::computed);
   }
 
   void bring_back(BufferId staging, Body& body) {
-    body.fetch({stage_.ranks.buffers[staging].size, false}, Event::started);
+    body.fetch({stage_.ranks.buffers[staging].size, false, s_.offload_to_nvme}, Event::started);
     body.wait_for(Event::copied);
   }
 
@@ -442,7 +442,7 @@ class StageWriter {
     pass.leaving = kept_whole(pass);
     if (leaves_input(layer, recompute, pass)) {
       pass.leaving.erase(layer.input);
-      body.alloc(checkpoint());
+      body.alloc(checkpoint(layer));
     }
     if (layer.input) pass.entering.insert(layer.input);
     if (layer.output) pass.leaving.insert(layer.output);
@@ -450,7 +450,7 @@ class StageWriter {
 
   void enter_backward(const Layer& layer, Recompute recompute, LayerPass& pass, Body& body) {
     pass.entering = kept_whole(pass);
-    if (leaves_input(layer, recompute, pass)) restore_checkpoint(body);
+    if (leaves_input(layer, recompute, pass)) restore_checkpoint(layer, body);
     if (layer.output_gradient) pass.entering.insert(layer.output_gradient);
     if (layer.input_gradient) pass.leaving.insert(layer.input_gradient);
   }
@@ -473,24 +473,29 @@ class StageWriter {
     return away || divides_input(recompute);
   }
 
-  BufferId checkpoint() {
-    const Buffer hidden = stage_.ranks.buffers[stage_.buffers.hidden()];
-    if (s_.offload == Offload::activations) {
-      return stage_.buffers.named("checkpoint", MemoryTerm::host, hidden.size, hidden.dtype);
-    }
-    return stage_.buffers.named("divided checkpoint", MemoryTerm::activations,
-                                hidden.size / static_cast<double>(s_.tp), hidden.dtype);
+  BufferId input_buffer(const Layer& layer) {
+    return stage_.buffers.passing(layer.takes, layer.tensors[layer.input]);
   }
 
-  void restore_checkpoint(Body& body) {
-    const BufferId hidden = stage_.buffers.hidden();
-    const Buffer x = stage_.ranks.buffers[hidden];
-    body.alloc(hidden);
+  BufferId checkpoint(const Layer& layer) {
+    const Buffer input = stage_.ranks.buffers[input_buffer(layer)];
+    const std::string name = layer.takes + " (checkpoint)";
+    if (s_.offload == Offload::activations) {
+      return stage_.buffers.named(name, MemoryTerm::host, input.size, input.dtype);
+    }
+    return stage_.buffers.named(name, MemoryTerm::activations,
+                                input.size / static_cast<double>(s_.tp), input.dtype);
+  }
+
+  void restore_checkpoint(const Layer& layer, Body& body) {
+    const BufferId input = input_buffer(layer);
+    const Buffer x = stage_.ranks.buffers[input];
+    body.alloc(input);
     if (s_.offload != Offload::activations) {
       body.blocking(lowering_.comm(CollectiveOp::all_gather, GroupKind::tensor, x.size, x.dtype),
-                    hidden, checkpoint());
+                    input, checkpoint(layer));
     }
-    body.free(checkpoint());
+    body.free(checkpoint(layer));
   }
 
   Stage& stage_;

@@ -107,7 +107,7 @@ void DataParallel::gather(Lowering& lowering, Body& body, Bytes size, BufferId b
                           BufferId source, Event after) const {
   if (size.value() <= 0) return;
   if (strategy_.offload == Offload::parameters) {
-    body.fetch({size / static_cast<double>(shard_), false}, after);
+    body.fetch({size / static_cast<double>(shard_), false, strategy_.offload_to_nvme}, after);
     after = Event::copied;
   }
   const CommId comm =
@@ -160,8 +160,12 @@ MemoryTerm StageState::place_of(MemoryTerm term) const {
   const Offload offload = lowering_.strategy.offload;
   const bool optimizer = offload == Offload::optimizer || offload == Offload::parameters;
   const bool weights = offload == Offload::parameters;
-  const bool away =
-      (optimizer && term == MemoryTerm::optimizer) || (weights && term == MemoryTerm::weights);
+  // Gradients that are scattered in every backward pass follow the optimizer (ZeRO-Offload, arXiv
+  // 2101.06840, section 3).
+  const bool gradients = optimizer && data_.reduces_each_backward();
+  const bool away = (optimizer && term == MemoryTerm::optimizer) ||
+                    (gradients && term == MemoryTerm::gradients) ||
+                    (weights && term == MemoryTerm::weights);
   return away ? MemoryTerm::host : term;
 }
 

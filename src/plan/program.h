@@ -132,12 +132,14 @@ struct Recv {
 struct Copy {
   Bytes size;
   bool to_host;
+  bool drives = false;  // on to the node's drives, or from them
 };
 // The optimizer's update of `parameters` weights held by this rank; bytes as the optimizer touches.
 struct Update {
   std::int64_t parameters;
   Bytes read, written;
   bool on_host = false;  // by the node's cores, on a state in their memory
+  bool drives = false;   // on its drives
 };
 struct Alloc {
   BufferId buffer;
