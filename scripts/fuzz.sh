@@ -12,6 +12,7 @@ for name in "${names[@]}"; do
   seeds=("fuzz/seeds/$name")
   # The catalog's own files are the best examples of themselves.
   [[ $name != entry ]] || seeds=(data/gpus data/nodes data/fabrics data/frameworks data/kernels)
+  [[ $name != config ]] || seeds+=(data/models)
   mkdir -p "$corpus"
   echo "== $name"
   "build-fuzz/bin/${name}_fuzz" -max_total_time="${FUZZ_SECONDS:-60}" -max_len=8192 -timeout=10 \
