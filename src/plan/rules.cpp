@@ -59,10 +59,11 @@ void judge_ranks(Judge& judge) {
     hint = fmt::format("dp = {} fits {} GPUs", gpus / model, gpus);
   } else {
     hint = fmt::format(
-        "tp x pp x cp = {} divides {}, not {} GPUs", model,
-        gpus < model ? fmt::format("{}", model)
-                     : fmt::format("{} and {}", gpus / model * model, (gpus / model + 1) * model),
-        gpus);
+        "no dp fits, since {} GPUs are not a multiple of tp x pp x cp = {}; the nearest such {}",
+        gpus, model,
+        gpus < model ? fmt::format("number is {}", model)
+                     : fmt::format("numbers are {} and {}", gpus / model * model,
+                                   (gpus / model + 1) * model));
   }
   judge.add("tp {} x pp {} x dp {} x cp {} is {} ranks, not {} GPUs (each rank is one GPU); {}",
             s.tp, s.pp, s.dp, s.cp, s.ranks(), gpus, hint);

@@ -15,6 +15,12 @@ std::int64_t parts_of(Schedule schedule, std::int64_t pp, std::int64_t vpp) {
   return schedule == Schedule::dual_pipe ? pp : pp * vpp;
 }
 
+// "pp x vpp = 4 x 2 = 8"; a bidirectional pipeline's two copies share its stages.
+std::string product(const Strategy& s) {
+  if (s.schedule == Schedule::dual_pipe) return fmt::format("pp = {}", s.pp);
+  return fmt::format("pp x vpp = {} x {} = {}", s.pp, s.vpp, s.pp * s.vpp);
+}
+
 // Whether the framework places the layers on so many chunks when it is told nothing else.
 bool places(const Judge& judge, std::int64_t pp, std::int64_t vpp) {
   const std::int64_t layers = judge.at.model.layers;
@@ -40,7 +46,7 @@ std::string other_splits(const Judge& judge) {
   const FrameworkRules::Rule& rule = judge.at.rules.uneven_layers;
   const auto ends = uneven_ends(judge.at.model.layers, parts_of(s));
   if (!ends.empty() && (accepts(rule, "ends") || accepts(rule, "any"))) {
-    text += "; or stage layers " + slashed(ends);
+    text += fmt::format("; or --split {}", fmt::join(ends, ","));
   }
   return text;
 }
@@ -154,17 +160,17 @@ void judge_layers(Judge& judge) {
   if (places(judge, s.pp, s.vpp)) return;
   if (layers < parts) {
     judge.add(
-        "{} layers are fewer than pp x vpp = {} x {} = {} (every chunk between embedding and head "
+        "{} layers are fewer than {} (every chunk between embedding and head "
         "holds a layer); {}",
-        layers, s.pp, s.vpp, parts, nearest_pp(judge));
+        layers, product(s), nearest_pp(judge));
   } else if (accepts(judge.at.rules.uneven_layers, "embedding-and-head")) {
     judge.add(
-        "{} layers (or {} with embedding and head as one each) do not divide by pp x vpp = {} x {} "
-        "= {} (chunks hold equally many); {}",
-        layers, layers + 2, s.pp, s.vpp, parts, other_splits(judge));
+        "{} layers (or {} with embedding and head as one each) do not divide by {} "
+        "(chunks hold equally many); {}",
+        layers, layers + 2, product(s), other_splits(judge));
   } else {
-    judge.add("{} layers do not divide by pp x vpp = {} x {} = {} (chunks hold equally many); {}",
-              layers, s.pp, s.vpp, parts, other_splits(judge));
+    judge.add("{} layers do not divide by {} (chunks hold equally many); {}", layers, product(s),
+              other_splits(judge));
   }
 }
 

@@ -106,8 +106,9 @@ void judge_dealt_heads(Judge& judge) {
   const std::int64_t ranks = s.tp * s.cp;
   if (heads_fit(judge.at, ranks) && kv_heads_fit(judge.at, ranks)) return;
   judge.add(
-      "tp x cp = {} x {} = {} does not divide {} attention heads (and {} key-value heads, or these "
-      "it): ulysses deals whole heads to the context ranks; cp: {}, or context ring",
+      "tp x cp = {} x {} = {} does not divide {} attention heads, or neither divides nor is a "
+      "multiple of {} key-value heads: ulysses deals whole heads to the context ranks; cp: {}, or "
+      "context ring",
       s.tp, s.cp, ranks, judge.at.model.heads, judge.at.model.kv_heads,
       nearest(s.cp, judge.at.model.heads, [&](auto cp) {
         return heads_fit(judge.at, s.tp * cp) && kv_heads_fit(judge.at, s.tp * cp) &&
@@ -118,6 +119,7 @@ void judge_dealt_heads(Judge& judge) {
 void judge_expert_ranks(Judge& judge) {
   const Strategy& s = judge.s;
   const std::int64_t ranks = s.tp * s.cp * s.dp;
+  if (s.ranks() != judge.at.gpus) return;  // another rule's, and dp is not known
   if (ranks % (s.ep * s.etp) == 0) return;
   judge.add(
       "ep x etp = {} x {} does not divide tp x cp x dp = {} x {} x {} = {} (each expert has whole "
@@ -183,7 +185,8 @@ void judge_experts(Judge& judge) {
   if (experts.count % s.ep != 0) {
     judge.add("ep {} does not divide {} experts (each rank holds whole experts); ep: {}", s.ep,
               experts.count, nearest(s.ep, experts.count, [&](auto ep) {
-                return experts.count % ep == 0 && s.tp * s.cp * s.dp % (ep * s.etp) == 0;
+                return experts.count % ep == 0 &&
+                       (s.ranks() != judge.at.gpus || s.tp * s.cp * s.dp % (ep * s.etp) == 0);
               }));
   }
   if (experts.width % s.etp != 0) {

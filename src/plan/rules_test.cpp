@@ -110,7 +110,7 @@ TEST(Rules, FortySixLayersOverFourStages) {
   EXPECT_THAT(broken(s, glm, rules("megatron")),
               ElementsAre(AllOf(HasSubstr("46 layers do not divide by pp x vpp = 4 x 1 = 4"),
                                 HasSubstr("pp: the nearest valid value is 2"),
-                                HasSubstr("stage layers 11/12/12/11"))));
+                                HasSubstr("--split 11,12,12,11"))));
   s.stage_layers = {11, 12, 12, 11};
   EXPECT_THAT(broken(s, glm, rules("megatron")), IsEmpty());
   EXPECT_THAT(broken(s, glm, rules("megatron", "0.12")), IsEmpty());
@@ -127,7 +127,7 @@ TEST(Rules, EndsWithoutBeingAsked) {
   const Architecture llama = stack(126, 128, 8, 128, 53248);
   EXPECT_THAT(broken(of(8, 16, 1), llama, rules("nemo")), IsEmpty());
   EXPECT_THAT(broken(of(8, 16, 1), llama, rules("megatron")),
-              ElementsAre(HasSubstr("or stage layers 7/8/8/8/8/8/8/8/8/8/8/8/8/8/8/7")));
+              ElementsAre(HasSubstr("or --split 7,8,8,8,8,8,8,8,8,8,8,8,8,8,8,7")));
 }
 
 // NVIDIA/Megatron-LM#1778: one layer is run, FLOPs are counted for twenty.
@@ -300,6 +300,16 @@ TEST(Rules, ShardingByFramework) {
   s.zero = Zero::weights;
   EXPECT_THAT(broken(s, plain(), rules("megatron")), ElementsAre(HasSubstr("zero: 0 or 1")));
   EXPECT_THAT(broken(s, plain(), rules("fsdp")), ElementsAre(HasSubstr("pp: 1")));
+}
+
+TEST(Rules, ExpertsAreSuggestedWhereRanksDoNotFit) {
+  Strategy s = of(1, 5, 12);
+  s.ep = 3;
+  const std::vector<std::string> found =
+      broken_rules(s, {.model = of_experts(8, 1408), .rules = rules("megatron"), .gpus = 64});
+  EXPECT_THAT(found, Contains(AllOf(HasSubstr("ep 3 does not divide 8 experts"),
+                                    HasSubstr("the nearest valid values are 2 and 4"))));
+  EXPECT_THAT(found, Contains(HasSubstr("64 GPUs are not a multiple of tp x pp x cp = 5")));
 }
 
 TEST(Rules, SchedulesAskForChunksAndMicroBatches) {

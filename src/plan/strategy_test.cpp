@@ -37,7 +37,8 @@ TEST(Strategy, RanksAreGpus) {
   EXPECT_THAT(
       broken_rules(layout(), model(), 64),
       ElementsAre(HasSubstr("is 32 ranks, not 64 GPUs (each rank is one GPU); dp = 4 fits")));
-  EXPECT_THAT(broken_rules(layout(), model(), 40), ElementsAre(HasSubstr("divides 32 and 48")));
+  EXPECT_THAT(broken_rules(layout(), model(), 40),
+              ElementsAre(HasSubstr("the nearest such numbers are 32 and 48")));
 }
 
 TEST(Strategy, BatchesAreWhole) {
