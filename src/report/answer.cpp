@@ -48,7 +48,7 @@ std::string evidence_text(const TrackRecord& record) {
   if (record.n == 0) return "no published run like it was compared";
   return fmt::format("median error {} over {} published runs of {}{}",
                      percent(record.median_abs_error), record.n, record.group,
-                     record.extrapolated ? ", none near" : "");
+                     record.extrapolated ? ", none of them near this job" : "");
 }
 
 void print_warnings(std::ostream& out, const Answer& answer, const Style& style) {

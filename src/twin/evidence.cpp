@@ -77,6 +77,7 @@ std::string EvidenceGroup::name() const {
 std::string kind_of(const Scenario& scenario) {
   std::string kind(name_of(scenario.job.task));
   if (scenario.model.experts.count > 0) kind += " experts";
+  if (scenario.model.state_space.inner > 0) kind += " state-space";
   if (!scenario.model.towers.empty()) kind += " towers";
   if (scenario.job.task == Task::pretrain && !scenario.job.trains_all()) kind += " frozen";
   if (scenario.strategy.offload != Offload::none) kind += " offload";

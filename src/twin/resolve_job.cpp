@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/error.h"
 #include "core/text.h"
 #include "twin/resolver.h"
 
@@ -136,6 +138,18 @@ void Resolver::sequences() {
     job.images = images.number(0.001, max_images);
   } else {
     assume("images", "1", "one of each tower's inputs a sequence");
+  }
+  double seen = 0;  // tokens of a sequence that come from towers
+  for (const Tower& tower : scenario_.model.towers) {
+    seen += job.images * static_cast<double>(tower.tokens_out);
+  }
+  const std::int64_t length = scenario_.strategy.seq_len;
+  if (seen > static_cast<double>(length)) {
+    throw InputError(
+        fmt::format("{:g} images bring {:.0f} tokens, more than a sequence of {} holds", job.images,
+                    seen, length),
+        "", fmt::format("give fewer --images, or --seq-len of at least {:.0f}", std::ceil(seen)),
+        request_.place);
   }
 }
 

@@ -185,6 +185,8 @@ void Resolver::schedule() {
     const bool one = (order && s.schedule != Schedule::interleaved) || asked("split") ||
                      asked("first-stage-layers") || asked("last-stage-layers");
     s.vpp = one ? 1 : usual_chunks();
+    const bool interleaves = order && s.schedule == Schedule::interleaved && s.pp > 1;
+    if (interleaves && !one && s.vpp == 1 && layers_fit(scenario_.model.layers, s.pp, 2)) s.vpp = 2;
     assume("vpp", std::to_string(s.vpp), s.vpp > 1 ? habit() : "one chunk of layers a stage");
   }
   if (!order) {

@@ -123,6 +123,13 @@ TEST(Resolve, SchedulesAndWhatTheyTake) {
             Schedule::dual_pipe);
 }
 
+TEST(Resolve, AnInterleavedScheduleHasChunks) {
+  const Scenario s =
+      resolved({{"framework", "torchtitan"}, {"pp", "4"}, {"schedule", "interleaved"}});
+  EXPECT_EQ(s.strategy.vpp, 2);
+  EXPECT_NE(assumed(s, "vpp"), nullptr);
+}
+
 TEST(Resolve, KindsOfContextParallelism) {
   EXPECT_EQ(resolved({{"cp", "2"}}).strategy.context_kind, ContextKind::all_gather);
   EXPECT_NE(assumed(resolved({{"cp", "2"}}), "cp-kind"), nullptr);
@@ -331,6 +338,10 @@ TEST(ResolveErrors, WhatContradicts) {
   EXPECT_THAT(message_of(with_tower(), {{"freeze", "vision,projector,language"}}),
               HasSubstr("leaves nothing to train"));
   EXPECT_THAT(message_of({{"images", "2"}}), HasSubstr("llama-3.1-8b has none"));
+  Architecture seeing = with_tower();
+  seeing.towers[0].tokens_out = 576;
+  EXPECT_EQ(message_of(seeing, {{"images", "7"}}), "no error");
+  EXPECT_THAT(message_of(seeing, {{"images", "8"}}), HasSubstr("8 images bring 4608 tokens"));
   EXPECT_THAT(message_of({{"expert-load", "2"}}), HasSubstr("llama-3.1-8b has none"));
   EXPECT_THAT(message_of({{"capacity", "1.25"}}), HasSubstr("llama-3.1-8b has none"));
 }
