@@ -75,6 +75,7 @@ Framework framework_from_json(const Json& json, const std::string& place) {
   framework.overlaps_gradients = fields.required<bool>("overlaps_gradients");
   framework.context = fields.required<Fact<Bytes>>("context");
   framework.slack = fields.required<Fact<double>>("slack");
+  framework.gives_back = fields.required<bool>("gives_back");
   framework.exposed = exposed_of(fields.nested("exposed"));
   framework.experts = experts_of(fields.nested("experts"));
   framework.quality = fields.required<Fact<double>>("quality");

@@ -43,6 +43,7 @@ struct Framework {
   bool overlaps_gradients = true;            ///< reduces buckets while the backward pass goes on
   Fact<Bytes> context;                       ///< held before the first tensor
   Fact<double> slack;                        ///< reserved over allocated, minus one
+  bool gives_back = false;                   ///< the slack is cached blocks, freed before it fails
 
   /// Share of a collective's time that the compute stream sees.
   struct Exposed {

@@ -17,7 +17,8 @@ constexpr std::array validate_switches = {
 
 constexpr std::string_view plan_details =
     "Of tp, pp, vpp, dp, micro-batch, zero, recompute and sequence-parallel, and of cp from 32768\n"
-    "tokens a sequence on, whatever is left out is searched; the defaults below are predict's.\n"
+    "tokens a sequence on, and of ep with experts, whatever is left out is searched; the defaults "
+    "below are predict's.\n"
     "--gpus is needed.\n"
     "\n"
     "The table has the fastest plans that fit, fastest first. GiB is the memory of the fullest "
@@ -28,7 +29,8 @@ constexpr std::string_view plan_details =
     "recompute only are listed once. The first plan follows in full.\n";
 
 constexpr std::string_view catalog_details =
-    "KIND is gpus, nodes, fabrics, models, frameworks, rules or kernels and lists one kind; NAME prints "
+    "KIND is gpus, nodes, fabrics, models, frameworks, rules or kernels and lists one kind; NAME "
+    "prints "
     "an\n"
     "entry: every fact with how it is known and its source.\n";
 

@@ -53,6 +53,9 @@ Table plan_table(const Found& found) {
                           {"why not first"}},
               .rows = {},
               .indent = "  "};
+  const bool experts = !found.best.empty() && found.best.front().scenario.model.experts.count > 0;
+  constexpr std::ptrdiff_t after_cp = 5;
+  if (experts) table.columns.insert(table.columns.begin() + after_cp, {"ep", Align::right});
   int place = 0;
   for (const Candidate& candidate : found.best) {
     const Strategy& s = candidate.scenario.strategy;
@@ -62,6 +65,10 @@ Table plan_table(const Found& found) {
                           std::to_string(s.micro_batch), std::to_string(static_cast<int>(s.zero)),
                           recompute_text(s), step_text(a.step), grouped(a.tokens_per_s_per_gpu),
                           fmt::format("{:.1f} %", 100 * a.mfu), memory_text(a), candidate.lost});
+    if (experts) {
+      auto& row = table.rows.back();
+      row.insert(row.begin() + after_cp, std::to_string(s.ep));
+    }
   }
   return table;
 }

@@ -115,10 +115,10 @@ std::vector<Outcome> climb_all(const Scenario& base, const std::vector<Ladder>& 
 
 // The best of those that differ in their chunks only: the others teach little.
 void drop_near_duplicates(std::vector<Priced>& fastest_first) {
-  std::set<std::array<std::int64_t, 4>> seen;
+  std::set<std::array<std::int64_t, 5>> seen;
   std::erase_if(fastest_first, [&](const Priced& priced) {
     const Strategy& s = priced.strategy;
-    return !seen.insert({s.tp, s.pp, s.cp, s.micro_batch}).second;
+    return !seen.insert({s.tp, s.pp, s.cp, s.ep, s.micro_batch}).second;
   });
 }
 
@@ -194,6 +194,7 @@ Scenario without_searched_defaults(Scenario scenario, const Space& space) {
   add("pp", space.pp.size());
   add("vpp", space.vpp.size());
   add("cp", space.cp.size());
+  add("ep", space.ep.size());
   add("micro-batch", space.micro_batch.size());
   add("recompute", space.recompute.size());
   add("zero", space.zero.size());

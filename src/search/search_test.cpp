@@ -157,6 +157,21 @@ TEST(Search, TheLeastMemoryIsNeverMoreThanTheExactOne) {
   EXPECT_GT(compared, 10);
 }
 
+// A plan is repeated by giving what it chose.
+TEST(Search, DividesExpertsAndTheirPlanIsRepeated) {
+  Request request = asking({{"model", "qwen3-30b-a3b"}, {"pp", "1"}, {"vpp", "1"}, {"tp", "1"}});
+  const Found found = found_for(request);
+  ASSERT_FALSE(found.best.empty());
+  const Strategy& s = found.best.front().scenario.strategy;
+  EXPECT_GT(s.ep, 1);
+  EXPECT_EQ(128 % s.ep, 0);
+  request.values["ep"] = std::to_string(s.ep);
+  request.values["micro-batch"] = std::to_string(s.micro_batch);
+  request.values["recompute"] = name_of(s.recompute);
+  request.values["zero"] = std::to_string(static_cast<int>(s.zero));
+  EXPECT_EQ(predict(resolve(request, catalog()), {}).step, found.best.front().answer.step);
+}
+
 TEST(Search, NamesTheLargestDifference) {
   Answer best, other;
   best.step = Seconds(10);

@@ -44,6 +44,12 @@ Space space_of(const Request& request, const Scenario& scenario) {
   if (!given("cp") && now.seq_len >= long_sequence) {
     space.cp = powers_of_two(std::min(now.seq_len / least_shard, scenario.cluster.gpus));
   }
+  space.ep = {now.ep};
+  if (!given("ep") && accepts(scenario.framework.rules.experts, "ep")) {
+    space.ep = powers_of_two(scenario.model.experts.count);
+    std::erase_if(space.ep, [&](auto ep) { return scenario.model.experts.count % ep != 0; });
+    if (space.ep.empty()) space.ep = {now.ep};
+  }
   space.micro_batch = given("micro-batch") ? std::vector{now.micro_batch} : powers_of_two(8);
   space.recompute = {now.recompute};
   if (!given("recompute")) {
@@ -104,7 +110,12 @@ std::vector<Ladder> candidates(const Space& space, const Scenario& scenario) {
               strategy.stage_layers = uneven_ends(scenario.model.layers, pp * vpp);
             }
             if (space.sequence_parallel_too) strategy.sequence_parallel = tp > 1;
-            add(strategy);
+            for (const std::int64_t ep : space.ep) {
+              const std::int64_t ranks = gpus / pp;
+              if (space.ep.size() > 1 && ranks % (ep * strategy.etp) != 0) continue;
+              strategy.ep = ep;
+              add(strategy);
+            }
           }
         }
       }

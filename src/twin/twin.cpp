@@ -169,6 +169,7 @@ void compare(const Scenario& scenario, const EvidenceTable& table, Answer& answe
 
 // Without what the allocator caches and gives back before it fails.
 Bytes cannot_do_without(const Scenario& scenario, const Answer& answer) {
+  if (!scenario.framework.gives_back) return answer.needed();
   const Bytes framework = answer.memory.footprint[static_cast<std::size_t>(MemoryTerm::framework)];
   const Bytes allocated = answer.needed() - framework;
   return answer.needed() - scenario.framework.slack.value_or(0) * allocated;
