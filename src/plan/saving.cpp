@@ -172,6 +172,8 @@ SplitBackward split_backward(const Layer& layer, const LayerPasses& passes) {
 }
 
 LayerPasses passes_of(const Layer& layer, Recompute recompute) {
+  // Nothing in it or before it is trained: no backward pass would free what is kept.
+  if (layer.backward.empty()) return {turns(layer.forward), {}, {}};
   switch (recompute) {
     case Recompute::none:
       return keep_all(layer);

@@ -295,5 +295,22 @@ TEST(Predict, OffloadedActivationsLieOnTheHost) {
   EXPECT_GE(away.step, here.step);
 }
 
+// A tower without a backward pass keeps nothing, so that micro-batches do not pile up.
+TEST(Predict, AFrozenTowerKeepsNothing) {
+  const auto peak = [](const char* recompute, const char* global_batch, bool freeze) {
+    std::map<std::string, std::string> values = {{"model", "qwen2-vl-7b"},
+                                                 {"framework", "torchtitan"},
+                                                 {"tp", "1"},
+                                                 {"recompute", recompute},
+                                                 {"global-batch", global_batch}};
+    if (freeze) values["freeze"] = "vision";
+    return predict(resolved(values)).needed();
+  };
+  for (const char* recompute : {"none", "operators", "full"}) {
+    EXPECT_EQ(peak(recompute, "8", true), peak(recompute, "64", true)) << recompute;
+    EXPECT_LT(peak(recompute, "64", true), peak(recompute, "64", false)) << recompute;
+  }
+}
+
 }  // namespace
 }  // namespace orrery
