@@ -4,7 +4,7 @@
 set -u
 packages=(
   g++ cmake ninja-build
-  nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
+  nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libnlopt-cxx-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )
 [[ ${1:-} == --ci ]] && packages+=(clang-14 clang-format-14 libclang-rt-14-dev)

@@ -6,8 +6,9 @@ set -u
 cd "${1:?usage: floors.sh SRC}" || exit 2
 
 declare -A floor=(
-  [core]=1 [units]=2 [numerics]=2 [catalog]=3 [model]=4 [mig]=4 [plan]=5 [cost]=6 [exec]=6 [sim]=7
-  [serve]=8 [twin]=9 [search]=10 [report]=10 [validate]=10 [cli]=11 [python]=11
+  [core]=1 [units]=2 [numerics]=2 [catalog]=3 [physics]=4 [model]=5 [mig]=5 [tables]=5 [plan]=6
+  [fit]=6 [cost]=7 [exec]=7 [sim]=8 [serve]=9 [twin]=10 [search]=11 [report]=11 [validate]=11
+  [cli]=12 [python]=12
 )
 heavy=(CLI/ nlohmann/ yaml-cpp/)
 

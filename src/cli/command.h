@@ -1,6 +1,7 @@
 // A command line taken apart, and the verbs that answer one.
 #pragma once
 
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -15,9 +16,10 @@ namespace orrery::cli {
 enum ExitCode { answered = 0, infeasible = 1, bad_input = 2, failed = 3 };
 
 struct Command {
-  Request request;                     // a scenario file's keys under the flags
-  std::vector<std::string> arguments;  // neither flags nor a scenario file
-  std::set<std::string> switches;      // of the verb's own, without dashes
+  Request request;                             // a scenario file's keys under the flags
+  std::vector<std::string> arguments;          // neither flags nor a scenario file
+  std::set<std::string> switches;              // of the verb's own, without dashes
+  std::map<std::string, std::string> options;  // likewise, with their values
   bool json = false, explain = false;
   Style style = {};
   bool show_progress = false;  // stderr is a terminal
@@ -33,6 +35,10 @@ struct Switch {
   std::string_view name, help;
 };
 
+struct Option {
+  std::string_view name, values, help;
+};
+
 struct Verb {
   std::string_view name, group, summary, usage, example;
   std::string_view details;                // paragraphs of the help
@@ -40,7 +46,8 @@ struct Verb {
   bool arguments;                          // takes others
   std::span<const std::string_view> keys;  // flags of a scenario that it takes without a file
   std::span<const Switch> switches;
-  Reply (*run)(const Command&);
+  std::span<const Option> options = {};
+  Reply (*run)(const Command&) = nullptr;
 };
 
 std::span<const Verb> verbs();
@@ -66,6 +73,7 @@ Reply plan_verb(const Command&);
 Reply catalog_verb(const Command&);
 Reply model_verb(const Command&);
 Reply validate_verb(const Command&);
+Reply fit_verb(const Command&);
 Reply version_verb(const Command&);
 
 }  // namespace orrery::cli

@@ -25,8 +25,8 @@ const Verb& verb_named(const std::string& name) {
 // The flags of one verb, as CLI11 reads them.
 struct Flags {
   CLI::App app;
-  std::map<std::string, CLI::Option*> keys;  // of a request
-  std::map<std::string, CLI::Option*> switches;
+  std::map<std::string, CLI::Option*> keys;               // of a request
+  std::map<std::string, CLI::Option*> switches, options;  // of the verb's own
   std::vector<std::string> names;
 
   explicit Flags(const Verb& verb) {
@@ -37,6 +37,10 @@ struct Flags {
       const std::string name = add(key.name);
       CLI::Option* option = key.kind == ValueKind::flag ? app.add_flag(name) : app.add_option(name);
       keys[std::string(key.name)] = option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    }
+    for (const Option& own : verb.options) {
+      options[std::string(own.name)] =
+          app.add_option(add(own.name))->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
     for (const Switch& own : verb.switches) add_switch(own.name);
     for (const char* common : {"json", "explain", "help"}) add_switch(common);
@@ -97,20 +101,30 @@ void refuse_unknown(const std::vector<std::string>& extras, const Flags& flags) 
   }
 }
 
-Request typed_request(const Flags& flags) {
-  Request typed{.values = {}, .architecture = std::nullopt, .place = std::string(command_line)};
-  for (const auto& [key, option] : flags.keys) {
-    if (option->count() == 0) continue;
-    const std::vector<std::string>& values = option->results();
-    const std::string place = "--" + key;
-    if (values.size() > 1) throw InputError("the flag is given twice", "", "keep one", place);
-    if (values.front().starts_with("--")) {
-      throw InputError("the flag needs a value", "the next word is another flag", "see --help",
-                       place);
-    }
-    typed.values[key] = values.front();
+// The one value of a flag.
+std::string value_of(const std::string& name, const CLI::Option& option) {
+  const std::vector<std::string>& values = option.results();
+  const std::string place = "--" + name;
+  if (values.size() > 1) throw InputError("the flag is given twice", "", "keep one", place);
+  if (values.front().starts_with("--")) {
+    throw InputError("the flag needs a value", "the next word is another flag", "see --help",
+                     place);
   }
-  return typed;
+  return values.front();
+}
+
+std::map<std::string, std::string> values_of(const std::map<std::string, CLI::Option*>& flags) {
+  std::map<std::string, std::string> values;
+  for (const auto& [name, option] : flags) {
+    if (option->count() > 0) values[name] = value_of(name, *option);
+  }
+  return values;
+}
+
+Request typed_request(const Flags& flags) {
+  return {.values = values_of(flags.keys),
+          .architecture = std::nullopt,
+          .place = std::string(command_line)};
 }
 
 // The flags, over the keys of the first file.
@@ -161,6 +175,7 @@ Parsed parse(std::vector<std::string> arguments) {
   for (const auto& [name, option] : flags.switches) {
     if (flags.on(name)) command.switches.insert(name);
   }
+  command.options = values_of(flags.options);
   command.json = flags.on("json");
   command.explain = flags.on("explain");
   return parsed;

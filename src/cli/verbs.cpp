@@ -42,6 +42,23 @@ constexpr std::string_view model_details =
     "other. Every key that a configuration leaves out is listed with what its family's code "
     "takes.\n";
 
+constexpr std::array fit_switches = {
+    Switch{"write", "write the sets into the data folder's parameters"}};
+constexpr std::array fit_options = {
+    Option{"op", "NAME", "of one operator only: gemm, ..."},
+    Option{"variant", "NAME", "of one variant only: bf16, fp8_block, ..."},
+    Option{"library", "NAME", "of one library only: tensorrt-llm, vllm, ..."},
+    Option{"timed-on", "GPU", "of one GPU only"},
+    Option{"rows", "N", "rows shown to each fit, at most (900)"},
+    Option{"evaluations", "N", "of a model over its rows, for each start (4000)"},
+    Option{"out", "FILE", "write what --json prints to a file"},
+};
+
+constexpr std::string_view fit_details =
+    "TABLE.csv is a table of kernel timings with the columns of data/measurements: one set of\n"
+    "parameters is fitted for each operator, variant, library and GPU. Half of the shape families\n"
+    "are shown to the fit; the errors of the others are printed beside.\n";
+
 constexpr std::array all_verbs = {
     Verb{.name = "plan",
          .group = "ask",
@@ -99,6 +116,18 @@ constexpr std::array all_verbs = {
          .keys = {},
          .switches = validate_switches,
          .run = validate_verb},
+    Verb{.name = "fit",
+         .group = "evidence",
+         .summary = "parameters of kernel models from tables of timings",
+         .usage = "orrery fit TABLE.csv [flags]",
+         .example = "orrery fit data/measurements/gemm.csv --library vllm --timed-on h100-sxm",
+         .details = fit_details,
+         .asks = false,
+         .arguments = true,
+         .keys = {},
+         .switches = fit_switches,
+         .options = fit_options,
+         .run = fit_verb},
     Verb{.name = "version",
          .group = "evidence",
          .summary = "the version of this program",
@@ -159,6 +188,10 @@ std::string help_text(const Verb& verb) {
     if (!takes(verb, key.name)) continue;
     if (key.group != group) text += fmt::format("\n{}\n", group = key.group);
     add_key(text, key);
+  }
+  if (!verb.options.empty()) text += "\nflags\n";
+  for (const Option& own : verb.options) {
+    add_line(text, fmt::format("--{} {}", own.name, own.values), own.help);
   }
   text += "\noutput\n";
   for (const Switch& own : verb.switches) add_line(text, "--" + std::string(own.name), own.help);

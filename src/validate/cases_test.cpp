@@ -10,12 +10,12 @@
 #include <string>
 
 #include "catalog/catalog.h"
+#include "core/csv.h"
 #include "core/file.h"
 #include "cost/collective.h"
 #include "model/count.h"
 #include "twin/deepspeed_estimate.h"
 #include "twin/twin.h"
-#include "validate/csv.h"
 
 namespace orrery {
 namespace {

@@ -6,12 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace orrery {
+#include "catalog/gpu_label.h"
 
-/// "H100-SXM-80GB" is h100-sxm, "V100-SXM3-32GB (DGX-2)" is v100-sxm3-32gb. A label of no known
-/// kind comes back in lower case with dashes, for the catalog to judge. Where the label is silent,
-/// a part is an SXM one with the most memory that was sold.
-std::string gpu_named(std::string_view label);
+namespace orrery {
 
 /// "NVIDIA NeMo Framework Release 24.09" is nemo; nothing for a label of no known kind.
 std::optional<std::string> framework_named(std::string_view label);
@@ -30,9 +27,5 @@ std::optional<ZeroLabel> zero_named(std::string_view label);
 /// A value of --recompute; `layers` turns "every 2nd layer" into a number of layers.
 std::optional<std::string> recompute_named(std::string_view label, std::string_view framework,
                                            std::int64_t layers);
-
-/// Lower case, each run of anything but letters and digits one space: " h100 sxm 80gb ".
-std::string words_of(std::string_view label);
-bool has_word(std::string_view words, std::string_view word);
 
 }  // namespace orrery

@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "core/csv.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/text.h"
-#include "validate/csv.h"
 
 namespace orrery {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "catalog/catalog.h"
+#include "core/csv.h"
 #include "core/file.h"
 #include "model/count.h"
-#include "validate/csv.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "validate/csv.h"
+#include "core/csv.h"
 
 #include <algorithm>
 #include <set>

@@ -1,0 +1,50 @@
+// One published timing of a kernel or a collective, as a question for its model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "physics/gemm.h"
+#include "units/quantity.h"
+
+namespace orrery {
+
+using KernelShape = std::variant<GemmShape>;
+
+struct KernelRow {
+  std::int64_t line = 0;  ///< of its table
+  std::string gpu;        ///< catalog name, or what the label gives where there is none
+  std::string library;    ///< as parameter sets name it: "tensorrt-llm"
+  std::string source;     ///< as printed
+  std::string op, variant;
+  KernelShape shape;
+  Seconds measured;
+  /// Rows of one family are shapes of one model's matrix or layer at several batches; a fit sees
+  /// whole families or nothing of them.
+  std::uint64_t family = 0;
+  /// Whether a fit may use it: not where the call falls off its fast path or waits for the host.
+  bool fitted = true;
+};
+
+struct SkippedKernelRow {
+  std::int64_t line = 0;
+  std::string reason;
+};
+
+struct KernelTable {
+  std::string kind;  ///< "gemm", "attention", ...
+  std::vector<KernelRow> rows;
+  std::vector<SkippedKernelRow> skipped;
+};
+
+/// "trtllm 1.3.0rc20 (torch_flow)" is tensorrt-llm. A label of no known kind: in lower case with
+/// dashes, without its version.
+std::string library_named(std::string_view label);
+
+/// FNV-1a of a text: the same on every machine.
+std::uint64_t hash_of(std::string_view text);
+
+}  // namespace orrery
