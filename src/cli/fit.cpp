@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <sstream>
+#include <system_error>
 
 #include "cli/command.h"
 #include "core/error.h"
@@ -83,6 +85,12 @@ std::map<std::string, std::vector<KernelSet>> files_of(KernelSets known,
   return files;
 }
 
+void write(const std::string& path, const Json& json) {
+  std::error_code error;  // what fails here fails to be written
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  write_text_atomically(path, json.dump(2) + "\n");
+}
+
 }  // namespace
 
 Reply fit_verb(const Command& command) {
@@ -111,9 +119,7 @@ Reply fit_verb(const Command& command) {
   Json list = Json::array();
   for (const auto& [file, members] : files_of(known, sets)) {
     const Json json = to_json(members);
-    if (command.switches.contains("write")) {
-      write_text_atomically(data + "/parameters/" + file, json.dump(2) + "\n");
-    }
+    if (command.switches.contains("write")) write(data + "/parameters/" + file, json);
     list.push_back(json);
   }
   const Json answer = Json::object({{"schema_version", 1}, {"files", std::move(list)}});

@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/text.h"
+#include "tables/kernel_tables.h"
+#include "validate/kernel_report.h"
 #include "validate/measurement.h"
 
 namespace orrery::cli {
@@ -46,6 +48,13 @@ void print_rows(std::ostream& out, const Report& report, const Style& style) {
   print_table(out, table, style);
 }
 
+Reply reply(const KernelReport& report, const Command& command) {
+  if (command.json) return {answered, to_json(report).dump(2) + "\n"};
+  std::ostringstream out;
+  for (const TextTable& table : tables_of(report)) print(out, table, command.style);
+  return {answered, out.str()};
+}
+
 }  // namespace
 
 Reply validate_verb(const Command& command) {
@@ -56,8 +65,12 @@ Reply validate_verb(const Command& command) {
   const std::string data = default_data_dir();
   const std::string file =
       command.arguments.empty() ? data + "/measurements/training.csv" : command.arguments.front();
+  const std::string text = read_text(file, kMaxCsvBytes);
   const Catalog catalog = Catalog::load(data);
-  const Report report = validate(load_measurements(file), catalog);
+  if (const auto kernels = kernel_table_from_csv(parse_csv(text, file), file)) {
+    return reply(validate_kernels(*kernels, catalog, KernelSets::load(data)), command);
+  }
+  const Report report = validate(measurements_from_csv(text, file), catalog);
   if (command.switches.contains("write-evidence")) {
     write_text_atomically(data + "/evidence.json",
                           to_json(evidence_of(report, catalog)).dump(2) + "\n");

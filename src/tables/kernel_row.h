@@ -20,6 +20,8 @@ struct KernelRow {
   std::string library;    ///< as parameter sets name it: "tensorrt-llm"
   std::string source;     ///< as printed
   std::string op, variant;
+  std::string label;   ///< the shape in its columns' words: "m=4096 n=4096 k=4096"
+  std::string regime;  ///< what else sets rows apart in an error table: "8 - 32 MiB"; may be empty
   KernelShape shape;
   Seconds measured;
   /// Rows of one family are shapes of one model's matrix or layer at several batches; a fit sees
