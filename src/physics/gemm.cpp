@@ -62,7 +62,7 @@ GemmTime gemm_time(const GemmShape& shape, const GemmParameters& p, const Device
   const double sms = device.sms;
   const double rate = device.peak(precision).value() / sms * p.efficiency;
   const double weights = batch * n * k * element, inputs = batch * m * k * element;
-  const double outputs = 2 * batch * m * n;
+  const double outputs = shape.result * batch * m * n;
   double traffic = weights + inputs + outputs;
   if (shape.replayed) {
     traffic = weights * (1 - resident(weights, p.resident_weights)) +
@@ -102,7 +102,7 @@ GemmTime gemm_time(const GemmShape& shape, const GemmParameters& p, const Device
       best.feed = Seconds(waves * feed);
     }
   }
-  const bool eight_bit = precision == Precision::fp8;
+  const bool eight_bit = shape.quantises && precision == Precision::fp8;
   const double quantise =
       eight_bit ? p.quantise.value() + 3 * batch * m * k / p.quantise_rate.value() : 0;
   best.flop = Flop(2 * batch * m * n * k);

@@ -21,6 +21,8 @@ struct GemmShape {
   GemmFormat format = GemmFormat::bf16;
   /// Run again and again on the same operands: small ones stay in L2, as in a benchmark's loop.
   bool replayed = false;
+  bool quantises = true;  ///< the call brings its 16-bit inputs to 8 bits first, where they are 8
+  double result = 2;      ///< bytes moved for each element of the result; more where it is added to
 };
 
 struct GemmParameters {
