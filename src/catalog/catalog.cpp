@@ -121,6 +121,7 @@ Catalog Catalog::load(const std::string& data_dir) {
       catalog.add(read_entry(kind, path));
     }
   }
+  catalog.kernel_sets_ = KernelSets::load(data_dir);
   if (catalog.entries_.empty()) {
     throw InputError("no catalog here", "", "set ORRERY_DATA to the data folder", data_dir);
   }

@@ -14,6 +14,7 @@
 #include "catalog/framework.h"
 #include "catalog/gpu.h"
 #include "catalog/kernel_rates.h"
+#include "catalog/kernel_sets.h"
 #include "catalog/node.h"
 #include "core/json.h"
 
@@ -60,6 +61,8 @@ class Catalog {
   /// What a framework of some version accepts ("megatron-rules"); the newest where none is named.
   FrameworkRules rules(std::string_view name, std::string_view version = "") const;
   KernelRates kernel_rates(GpuArchitecture architecture) const;
+  /// Fitted parameters of kernel models.
+  const KernelSets& kernel_sets() const { return kernel_sets_; }
 
   /// Of any kind.
   const CatalogEntry& entry(std::string_view name) const;
@@ -77,6 +80,7 @@ class Catalog {
                                  const std::vector<EntryKind>& kinds) const;
 
   std::vector<CatalogEntry> entries_;
+  KernelSets kernel_sets_;
   std::map<EntryKind, std::map<std::string, std::size_t, std::less<>>> index_;  // aliases too
 };
 

@@ -6,53 +6,61 @@
 #include <limits>
 
 #include "core/error.h"
-#include "cost/power.h"
 
 namespace orrery {
 namespace {
 
-struct Tile {
-  double m, n;
-};
-// The shapes that vendor libraries choose from, large to small.
-constexpr std::array kTiles = {Tile{128, 256}, Tile{256, 128}, Tile{128, 128}, Tile{64, 256},
-                               Tile{128, 64},  Tile{64, 128},  Tile{64, 64}};
+double as_double(std::int64_t value) { return static_cast<double>(value); }
 
-double norm(double a, double b, double q) {
-  const double high = std::max(a, b);
-  if (high <= 0) return 0;
-  return high * std::pow(std::pow(a / high, q) + std::pow(b / high, q), 1 / q);
+std::int64_t divided(std::int64_t rows, std::int64_t groups) {
+  return (rows + groups - 1) / groups;
 }
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
+GemmFormat gemm_format(Precision precision) {
+  switch (precision) {
+    case Precision::fp64:
+    case Precision::fp32:
+      return GemmFormat::fp32;
+    case Precision::tf32:
+      return GemmFormat::tf32;
+    case Precision::fp16:
+      return GemmFormat::fp16;
+    case Precision::bf16:
+      return GemmFormat::bf16;
+    case Precision::fp8:
+    case Precision::fp4:
+      return GemmFormat::fp8;
+    case Precision::int8:
+      return GemmFormat::int8;
+  }
+  return GemmFormat::bf16;
+}
 
 }  // namespace
 
-KernelModel::KernelModel(const Gpu& gpu, const KernelRates& rates, const Framework& framework,
-                         AttentionKernel attention, Watts power_limit)
-    : gpu_(gpu),
-      rates_(rates),
+KernelModel::KernelModel(const JobKernels& kernels, const Framework& framework,
+                         AttentionKernel attention)
+    : kernels_(kernels),
       framework_(framework),
-      attention_rates_(attention == AttentionKernel::early_flash ? rates.early_flash : rates.flash),
-      power_limit_(power_limit),
-      stream_(gpu.memory.bandwidth.value() * rates.stream.value()) {}
+      attention_rates_(attention == AttentionKernel::early_flash ? kernels.rates.early_flash
+                                                                 : kernels.rates.flash),
+      stream_(kernels.device.memory * kernels.rates.stream.value()) {}
 
 const MatrixRates& KernelModel::matrix_rates(Precision precision) const {
   const bool eight = precision == Precision::fp8 || precision == Precision::int8;
-  return eight ? rates_.eight_bit : rates_.sixteen_bit;
+  return eight ? kernels_.rates.eight_bit : kernels_.rates.sixteen_bit;
+}
+
+double KernelModel::kept_speed(Precision precision) const {
+  return matrix_rates(precision).sustained.value() * framework_.quality.value();
 }
 
 FlopPerSecond KernelModel::sustained(Precision precision) const {
-  const MatrixRates& rates = matrix_rates(precision);
-  const FlopPerSecond free =
-      gpu_.required_peak(precision) * rates.sustained.value() * framework_.quality.value();
-  const PowerModel power = power_model_of(gpu_);
-  // What it would draw at full clock, or as much as the limit that the rate was reached under.
-  const Watts needed =
-      std::min(free * power.matrix(precision) * power.full_clock, power.rated - power.floor);
-  const Watts allowed = std::max(power_limit_ - power.floor, Watts(1));
-  if (needed <= allowed) return free;
-  return free * std::pow(allowed / needed, 1 / rates_.cap_exponent.value());
+  constexpr std::int64_t large = 16384;
+  const GemmTime product =
+      gemm_time({.m = large, .n = large, .k = large, .format = gemm_format(precision)},
+                kernels_.gemm(precision), kernels_.device);
+  return product.flop / product.time * kept_speed(precision);
 }
 
 Seconds KernelModel::operator()(const Kernel& kernel) const {
@@ -67,47 +75,34 @@ Seconds KernelModel::operator()(const Kernel& kernel) const {
     case OpKind::matrix_work:
       return at_rate(kernel, sustained(kernel.precision).value());
     case OpKind::vector_work:
-      return at_rate(kernel, gpu_.required_peak(Precision::fp32).value());
+      return at_rate(kernel, kernels_.gpu.required_peak(Precision::fp32).value());
     default:
       return traffic(kernel);
   }
 }
 
 Seconds KernelModel::matmul(const Kernel& kernel, const Matmul& shape) const {
-  const MatrixRates& rates = matrix_rates(kernel.precision);
-  const double groups = as_double(shape.groups);
   // Of one group; the tokens of a weight gradient lie along k.
   const bool accumulates = kernel.pass == Pass::weight_gradient;
-  const double m = as_double(shape.m) / (accumulates ? 1 : groups), n = as_double(shape.n);
-  const double k = as_double(shape.k) / (accumulates ? groups : 1);
-  if (m <= 0 || n <= 0 || k <= 0) return Seconds(0);
-  const bool aligned = shape.m % 64 == 0 && shape.n % 64 == 0 && shape.k % 64 == 0;
-  const double rate = sustained(kernel.precision).value() *
-                      (aligned ? 1 : rates.misaligned.value()) *
-                      experts_share(kernel.precision, shape.groups);
-  const double sms = as_double(gpu_.sms.value());
-  const double q = rates.overlap.value();
-  const double element = element_size(kernel.precision).value();
+  GemmShape product = {.m = shape.m, .n = shape.n, .k = shape.k, .batch = shape.groups};
+  (accumulates ? product.k : product.m) = divided(accumulates ? shape.k : shape.m, shape.groups);
+  product.format = gemm_format(kernel.precision);
+  product.quantises = false;  // a kernel of its own
+  if (product.m <= 0 || product.n <= 0 || product.k <= 0) return Seconds(0);
   // Adding a weight gradient to the sum so far reads and writes that sum: in the product's own
   // epilogue, or in a kernel after it.
-  const double sum = framework_.per_parameter.accumulate.value() * groups * m * n;
+  const double results = as_double(product.batch) * as_double(product.m) * as_double(product.n);
+  const double sum = framework_.per_parameter.accumulate.value() * results;
   const bool fused = accumulates && framework_.fuses_accumulation;
-  const double result = fused ? sum : 2 * groups * m * n;
-  const double memory = (groups * (n * k + m * k) * element + result) / stream_.value();
+  if (fused) product.result = framework_.per_parameter.accumulate.value();
+  const GemmTime time = gemm_time(product, kernels_.gemm(kernel.precision), kernels_.device);
 
-  double best = std::numeric_limits<double>::infinity();
-  for (const Tile& tile : kTiles) {
-    const double ctas = groups * std::ceil(m / tile.m) * std::ceil(n / tile.n);
-    const double compute = 2 * tile.m * tile.n * k * sms / rate;
-    const double feed = (tile.m + tile.n) * k * element / rates.feed.value().value();
-    const double cta =
-        norm(compute, feed, q) + 2 * tile.m * tile.n / rates.epilogue.value().value();
-    const double filled = std::max(ctas / sms, 1.0);
-    const double waves = filled + rates.quantisation.value() * (std::ceil(filled) - filled);
-    best = std::min(best, norm(waves * cta, memory, q));
-  }
+  const bool aligned = shape.m % 64 == 0 && shape.n % 64 == 0 && shape.k % 64 == 0;
+  const double kept = kept_speed(kernel.precision) *
+                      (aligned ? 1 : matrix_rates(kernel.precision).misaligned.value()) *
+                      experts_share(kernel.precision, shape.groups);
   const double apart = dequantised(kernel) + (accumulates && !fused ? sum : 0);
-  return Seconds(rates_.start.value().value() + best + apart / stream_.value());
+  return time.start + (time.time - time.start) / kept + Seconds(apart / stream_.value());
 }
 
 double KernelModel::experts_share(Precision precision, std::int64_t groups) const {
@@ -125,8 +120,9 @@ Seconds KernelModel::attention(const Kernel& kernel, const Attention& shape) con
   const double length =
       as_double(shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys);
   const double width = std::min(1.0, as_double(shape.head_dim) / 128);
-  double rate = gpu_.required_peak(kernel.precision).value() * attention_rates_.sustained.value() *
-                length / (length + attention_rates_.half_length.value()) *
+  double rate = kernels_.gpu.required_peak(kernel.precision).value() *
+                attention_rates_.sustained.value() * length /
+                (length + attention_rates_.half_length.value()) *
                 std::pow(width, attention_rates_.head_dim_exponent.value());
   if (kernel.pass != Pass::forward) rate *= attention_rates_.backward.value();
   return at_rate(kernel, rate);
@@ -134,21 +130,22 @@ Seconds KernelModel::attention(const Kernel& kernel, const Attention& shape) con
 
 Seconds KernelModel::batched(const Kernel& kernel) const {
   const Attention& shape = std::get<Attention>(kernel.shape);
-  double rate = sustained(kernel.precision).value() * rates_.unfused.value();
-  if (shape.head_dim % 8 != 0) rate *= rates_.unfused_misaligned.value();
+  double rate = sustained(kernel.precision).value() * kernels_.rates.unfused.value();
+  if (shape.head_dim % 8 != 0) rate *= kernels_.rates.unfused_misaligned.value();
   return at_rate(kernel, rate);
 }
 
 Seconds KernelModel::at_rate(const Kernel& kernel, double rate) const {
   const double memory = (kernel.read + kernel.written).value() / stream_.value();
-  return Seconds(rates_.start.value().value() + std::max(kernel.flop.value() / rate, memory));
+  return Seconds(kernels_.rates.start.value().value() +
+                 std::max(kernel.flop.value() / rate, memory));
 }
 
 Seconds KernelModel::traffic(const Kernel& kernel) const {
   const double experts = kernel.of_experts ? framework_.experts.traffic.value() : 1;
   const double bytes =
       (kernel.read + kernel.written).value() * framework_.traffic.value() * experts;
-  return rates_.start.value() + Seconds(bytes / stream_.value());
+  return kernels_.rates.start.value() + Seconds(bytes / stream_.value());
 }
 
 }  // namespace orrery

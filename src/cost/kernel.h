@@ -2,24 +2,19 @@
 #pragma once
 
 #include "catalog/framework.h"
-#include "catalog/gpu.h"
-#include "catalog/kernel_rates.h"
+#include "cost/job_kernels.h"
 #include "plan/program.h"
 #include "units/quantity.h"
 
 namespace orrery {
 
-/// Prices the kernels of one GPU under one framework's habits and, optionally, a power limit.
+/// Prices the kernels of one GPU under one framework's habits.
 ///
-/// Matrix products: for each tile (bm, bn) of a fixed set, with T = ceil(m/bm) ceil(n/bn) CTAs over
-/// S SMs, one CTA takes w = (tc^q + tl^q)^(1/q) + 2 bm bn / E, tc = 2 bm bn k S / R, tl = (bm + bn)
-/// k e / B; the product takes waves(T / S) w, joined with its HBM traffic by the same norm; the
-/// best tile counts. R is the sustained share of the published peak, E the epilogue and B the feed
-/// of one SM; waves are smooth or whole by the architecture's `quantisation`. Form and E, B, q:
-/// fitted to public GEMM tables (see the sources of data/kernels); R: to whole training steps.
-///
-/// A grouped product has the CTAs of all its groups, at the framework's `grouped` share of the
-/// rate.
+/// Matrix products: physics/gemm.h, at the clock that the power limit leaves, by the kernels that
+/// the catalog prefers. Whole steps keep `sustained` of that speed, the framework's `quality` times
+/// it: the slowest of many GPUs sets the pace, and operands do not lie where a benchmark keeps
+/// them. A grouped product has the CTAs of all its groups, at the framework's share of the speed
+/// for experts.
 ///
 /// What a custom model states: its FLOPs at the sustained rate of large products, or at the fp32
 /// peak of the vector units, or its bytes at the attainable bandwidth: the slowest.
@@ -28,8 +23,8 @@ namespace orrery {
 /// else: bytes at the attainable share of the memory bandwidth.
 class KernelModel {
  public:
-  KernelModel(const Gpu& gpu, const KernelRates& rates, const Framework& framework,
-              AttentionKernel attention, Watts power_limit);
+  /// Keeps references.
+  KernelModel(const JobKernels& kernels, const Framework& framework, AttentionKernel attention);
 
   Seconds operator()(const Kernel& kernel) const;
 
@@ -39,6 +34,7 @@ class KernelModel {
 
  private:
   Seconds matmul(const Kernel& kernel, const Matmul& shape) const;
+  double kept_speed(Precision precision) const;
   double experts_share(Precision precision, std::int64_t groups) const;
   double dequantised(const Kernel& kernel) const;
   Seconds attention(const Kernel& kernel, const Attention& shape) const;
@@ -48,11 +44,9 @@ class KernelModel {
   Seconds traffic(const Kernel& kernel) const;
   const MatrixRates& matrix_rates(Precision precision) const;
 
-  const Gpu& gpu_;
-  const KernelRates& rates_;
+  const JobKernels& kernels_;
   const Framework& framework_;
   const AttentionRates& attention_rates_;
-  Watts power_limit_;
   BytesPerSecond stream_;
 };
 

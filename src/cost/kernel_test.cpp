@@ -17,16 +17,17 @@ const Catalog& catalog() {
 struct Machinery {
   explicit Machinery(const std::string& name, const std::string& framework_name = "nemo")
       : gpu(catalog().gpu(name)),
-        rates(catalog().kernel_rates(gpu.architecture)),
+        kernels(job_kernels(catalog(), gpu)),
+        rates(kernels.rates),
         framework(catalog().framework(framework_name)) {}
 
-  KernelModel model(std::optional<Watts> limit = {},
-                    AttentionKernel attention = AttentionKernel::flash) const {
-    return {gpu, rates, framework, attention, limit.value_or(gpu.power.limit.value())};
+  KernelModel model(AttentionKernel attention = AttentionKernel::flash) const {
+    return {kernels, framework, attention};
   }
 
   Gpu gpu;
-  KernelRates rates;
+  JobKernels kernels;
+  const KernelRates& rates;
   Framework framework;
 };
 

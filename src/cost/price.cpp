@@ -78,8 +78,7 @@ void price_neighbours(const Program& program, const Network& network, Prices& pr
 
 Prices price(const Program& program, const Machine& machine) {
   const Framework& framework = machine.framework;
-  const KernelModel kernels(machine.cluster.gpu, machine.rates, framework, machine.attention,
-                            machine.power_limit);
+  const KernelModel kernels(machine.kernels, framework, machine.attention);
   const Network network = network_of(machine);
 
   Prices prices{};

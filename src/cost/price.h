@@ -3,18 +3,17 @@
 
 #include "catalog/cluster.h"
 #include "catalog/framework.h"
-#include "catalog/kernel_rates.h"
 #include "cost/estimate.h"
+#include "cost/job_kernels.h"
 #include "plan/program.h"
 
 namespace orrery {
 
 struct Machine {
   const Cluster& cluster;
-  const KernelRates& rates;
+  const JobKernels& kernels;
   const Framework& framework;
   AttentionKernel attention;
-  Watts power_limit;
 };
 
 /// One price an interned kernel and collective. A framework that hides part of a collective behind

@@ -22,14 +22,13 @@ class PriceTest : public ::testing::Test {
     program.classes[ClassId(0)].ranks = gpus;
     alone = collective_time(program.comms[CommId(0)], network_of(cluster));
     return price(program, {.cluster = cluster,
-                           .rates = rates,
+                           .kernels = kernels,
                            .framework = framework,
-                           .attention = AttentionKernel::flash,
-                           .power_limit = Watts(700)});
+                           .attention = AttentionKernel::flash});
   }
 
   Catalog catalog = Catalog::load(default_data_dir());
-  KernelRates rates = catalog.kernel_rates(GpuArchitecture::hopper);
+  JobKernels kernels = job_kernels(catalog, catalog.gpu("h100-sxm"));
   Framework framework = catalog.framework("nemo");
   Cluster cluster;
   Seconds alone;

@@ -90,8 +90,8 @@ micro-batch: 16
 // 2^27 cells a GPU, 8 bytes each a sweep, at the bandwidth that copies attain.
 TEST(CustomScenario, AStencilTakesItsBytesOverTheBandwidth) {
   const Predicted one = predicted(stencil_ops + "global-batch: 128\n");
-  const double attained =
-      one.scenario.cluster.gpu.memory.bandwidth.value().value() * one.scenario.rates.stream.value();
+  const double attained = one.scenario.cluster.gpu.memory.bandwidth.value().value() *
+                          one.scenario.kernels.rates.stream.value();
   const double sweeps = 1000 * 8 * std::pow(2, 27) / attained;
   EXPECT_NEAR(one.answer.time.compute.value(), sweeps, 0.01 * sweeps);
   EXPECT_EQ(one.answer.time.optimizer, Seconds());

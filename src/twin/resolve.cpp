@@ -179,10 +179,10 @@ Scenario Resolver::run() {
   refuse_unknown_keys();
   model();
   machine();
-  scenario_.rates = catalog_.kernel_rates(scenario_.cluster.gpu.architecture);
   precision();
   framework();
   power_and_price();
+  scenario_.kernels = job_kernels(catalog_, scenario_.cluster.gpu, scenario_.power_cap);
   lengths();
   job();
   strategy();

@@ -12,8 +12,8 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster.h"
 #include "catalog/framework.h"
-#include "catalog/kernel_rates.h"
 #include "core/json.h"
+#include "cost/job_kernels.h"
 #include "model/build.h"
 #include "model/count.h"
 #include "plan/lower.h"
@@ -59,7 +59,7 @@ struct Scenario {
   Job job;
   Precision precision;  // bf16, fp16, fp8, ...: of the linear layers
   AttentionKernel attention;
-  KernelRates rates;
+  JobKernels kernels;
   FlopConvention convention;
   std::optional<Tokens> tokens;               // of the whole run
   std::optional<DollarsPerSecond> gpu_price;  // none: unknown

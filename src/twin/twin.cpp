@@ -339,10 +339,9 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
 
   const Watts limit = scenario.power_cap.value_or(scenario.cluster.gpu.power.limit.value());
   const Prices prices = price(program, {.cluster = scenario.cluster,
-                                        .rates = scenario.rates,
+                                        .kernels = scenario.kernels,
                                         .framework = scenario.framework,
-                                        .attention = scenario.attention,
-                                        .power_limit = limit});
+                                        .attention = scenario.attention});
   const Estimate timing = estimate(program, prices);
   answer.priced = true;
   answer.step = timing.step;
