@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "physics/gemm.h"
+#include "physics/traffic.h"
 #include "units/quantity.h"
 
 namespace orrery {
 
-using KernelShape = std::variant<GemmShape>;
+using KernelShape = std::variant<GemmShape, TrafficShape>;
 
 struct KernelRow {
   std::int64_t line = 0;  ///< of its table

@@ -16,5 +16,6 @@ std::optional<KernelTable> kernel_table_from_csv(const CsvTable& table, const st
 
 // One a kind, in a file of its own.
 KernelTable gemm_table(const CsvTable& table, const std::string& place);
+KernelTable memory_table(const CsvTable& table, const std::string& place);
 
 }  // namespace orrery

@@ -36,6 +36,7 @@ Operator operator_of(std::string_view op) {
 std::span<const Operator> operators() {
   static const std::vector<Operator> all = {
       operator_of<GemmParameters, GemmShape, gemm_time>("gemm"),
+      operator_of<TrafficParameters, TrafficShape, traffic_time>("memory"),
   };
   return all;
 }
