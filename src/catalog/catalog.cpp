@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -72,6 +73,13 @@ CatalogEntry read_entry(EntryKind kind, const std::string& path) {
   }
   entry.json = std::move(json);
   return entry;
+}
+
+// A copy with "value" set in the object at the end of `path`.
+Json with_value(const Json& json, std::span<const std::string> path, double value) {
+  Json copy = json;
+  if (path.empty()) return copy.set("value", value);
+  return copy.set(path.front(), with_value(json[path.front()], path.subspan(1), value));
 }
 
 ModelCard card_from_json(const Json& json, const std::string& place) {
@@ -230,6 +238,15 @@ KernelRates Catalog::kernel_rates(GpuArchitecture architecture) const {
   const CatalogEntry& found =
       entry(EntryKind::kernels, std::string(to_text(architecture)) + "-kernels");
   return kernel_rates_from_json(found.json, found.place);
+}
+
+Catalog Catalog::with(std::string_view name, const std::vector<std::string>& path,
+                      double value) const {
+  const CatalogEntry& old = entry(name);
+  Catalog changed = *this;
+  changed.entries_[static_cast<std::size_t>(&old - entries_.data())].json =
+      with_value(old.json, path, value);
+  return changed;
 }
 
 std::vector<std::string> Catalog::names(EntryKind kind) const {

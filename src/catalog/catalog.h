@@ -64,6 +64,10 @@ class Catalog {
   /// Fitted parameters of kernel models.
   const KernelSets& kernel_sets() const { return kernel_sets_; }
 
+  /// The same, with another value of one fact: `path` leads to it from the top of the entry.
+  /// EXPECTs that it is there.
+  Catalog with(std::string_view name, const std::vector<std::string>& path, double value) const;
+
   /// Of any kind.
   const CatalogEntry& entry(std::string_view name) const;
   const CatalogEntry& entry(EntryKind kind, std::string_view name) const;

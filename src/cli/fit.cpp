@@ -3,16 +3,21 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
+#include "catalog/entry_text.h"
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/text.h"
 #include "fit/fit_kernels.h"
 #include "tables/kernel_tables.h"
+#include "validate/job_fit.h"
+#include "validate/measurement.h"
 
 namespace orrery::cli {
 namespace {
@@ -32,19 +37,6 @@ std::int64_t count(const Command& command, const std::string& name, std::int64_t
                      "--" + name);
   }
   return value;
-}
-
-KernelTable table_in(const Command& command) {
-  if (command.arguments.size() != 1) {
-    throw InputError("one table is needed", "", "usage: orrery fit TABLE.csv [flags]");
-  }
-  const std::string& file = command.arguments.front();
-  auto table = kernel_table_from_csv(parse_csv(read_text(file, kMaxCsvBytes), file), file);
-  if (!table) {
-    throw InputError("not a table of kernel timings", "its columns are those of no such table",
-                     "see docs/formats.md", file);
-  }
-  return *std::move(table);
 }
 
 std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
@@ -91,12 +83,67 @@ void write(const std::string& path, const Json& json) {
   write_text_atomically(path, json.dump(2) + "\n");
 }
 
-}  // namespace
+std::string percent(const std::optional<double>& share) { return share ? percent(*share) : "-"; }
 
-Reply fit_verb(const Command& command) {
-  const KernelTable table = table_in(command);
+Table job_fit_table(const JobFit& fit) {
+  Table table;
+  table.columns = {{"parameter"},
+                   {"before", Align::right},
+                   {"after", Align::right},
+                   {"seen", Align::right},
+                   {"median %", Align::right},
+                   {"unseen", Align::right},
+                   {"median %", Align::right},
+                   {"p90 %", Align::right}};
+  for (const FittedParameter& one : fit.parameters) {
+    table.rows.push_back({one.parameter.name(), fmt::format("{:.4g}", one.before),
+                          fmt::format("{:.4g}", one.after), std::to_string(one.seen.n),
+                          percent(one.seen.median), std::to_string(one.unseen.n),
+                          percent(one.unseen.median), percent(one.unseen.p90)});
+  }
+  return table;
+}
+
+Json errors_json(const ErrorStatistics& errors) {
+  const auto or_null = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
+  return Json::object(
+      {{"n", errors.n}, {"median", or_null(errors.median)}, {"p90", or_null(errors.p90)}});
+}
+
+Json job_fit_json(const JobFit& fit) {
+  Json list = Json::array();
+  for (const FittedParameter& one : fit.parameters) {
+    list.push_back(Json::object({{"parameter", one.parameter.name()},
+                                 {"before", one.before},
+                                 {"after", one.after},
+                                 {"seen", errors_json(one.seen)},
+                                 {"unseen", errors_json(one.unseen)}}));
+  }
+  return Json::object({{"schema_version", 1}, {"parameters", std::move(list)}});
+}
+
+std::function<void(const std::string&)> progress_of(const Command& command) {
+  return [show = command.show_progress](const std::string& what) {
+    if (show) std::fprintf(stderr, "fitting %s\n", what.c_str());
+  };
+}
+
+Reply reply(const Command& command, const Json& answer, const Table& table) {
+  if (const std::string file = option(command, "out"); !file.empty()) {
+    write_text_atomically(file, answer.dump(2) + "\n");
+  }
+  if (command.json) return {answered, answer.dump(2) + "\n"};
+  std::ostringstream out;
+  print_table(out, table, command.style);
+  return {answered, out.str()};
+}
+
+Reply fit_table(const KernelTable& table, const Command& command) {
   const std::string data = default_data_dir();
-  const KernelSets known = KernelSets::load(data);
+  const Catalog catalog = Catalog::load(data);
+  const KernelSets& known = catalog.kernel_sets();
   FitRequest request;
   request.op = option(command, "op");
   request.variant = option(command, "variant");
@@ -105,11 +152,8 @@ Reply fit_verb(const Command& command) {
   request.rows = count(command, "rows", request.rows);
   request.minimise.evaluations =
       static_cast<int>(count(command, "evaluations", request.minimise.evaluations));
-  const auto progress = [&](const std::string& group) {
-    if (command.show_progress) std::fprintf(stderr, "fitting %s\n", group.c_str());
-  };
   const std::vector<KernelSet> sets =
-      fit_kernels(table, Catalog::load(data), known, request, progress);
+      fit_kernels(table, catalog, known, request, progress_of(command));
   if (sets.empty()) {
     throw InputError(
         "no group of rows to fit",
@@ -122,14 +166,36 @@ Reply fit_verb(const Command& command) {
     if (command.switches.contains("write")) write(data + "/parameters/" + file, json);
     list.push_back(json);
   }
-  const Json answer = Json::object({{"schema_version", 1}, {"files", std::move(list)}});
-  if (const std::string out = option(command, "out"); !out.empty()) {
-    write_text_atomically(out, answer.dump(2) + "\n");
+  return reply(command, Json::object({{"schema_version", 1}, {"files", std::move(list)}}),
+               errors_table(sets));
+}
+
+Reply fit_training(const std::vector<Measurement>& rows, const Command& command) {
+  const std::string data = default_data_dir();
+  const std::string list = data + "/fits/jobs.json";
+  const JobFit fit =
+      fit_jobs(rows, Catalog::load(data), job_parameters_from_json(read_json(list), list),
+               static_cast<int>(count(command, "rounds", 1)), progress_of(command));
+  if (command.switches.contains("write")) {
+    for (const CatalogEntry& entry : fit.entries) {
+      write_text_atomically(entry.place, entry_text(entry.json));
+    }
   }
-  if (command.json) return {answered, answer.dump(2) + "\n"};
-  std::ostringstream out;
-  print_table(out, errors_table(sets), command.style);
-  return {answered, out.str()};
+  return reply(command, job_fit_json(fit), job_fit_table(fit));
+}
+
+}  // namespace
+
+Reply fit_verb(const Command& command) {
+  if (command.arguments.size() != 1) {
+    throw InputError("one table is needed", "", "usage: orrery fit TABLE.csv [flags]");
+  }
+  const std::string& file = command.arguments.front();
+  const std::string text = read_text(file, kMaxCsvBytes);
+  if (const auto table = kernel_table_from_csv(parse_csv(text, file), file)) {
+    return fit_table(*table, command);
+  }
+  return fit_training(measurements_from_csv(text, file), command);
 }
 
 }  // namespace orrery::cli

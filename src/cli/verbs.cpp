@@ -50,6 +50,7 @@ constexpr std::array fit_options = {
     Option{"library", "NAME", "of one library only: tensorrt-llm, vllm, ..."},
     Option{"timed-on", "GPU", "of one GPU only"},
     Option{"rows", "N", "rows shown to each fit, at most (900)"},
+    Option{"rounds", "N", "of a training table: over all parameters of data/fits/jobs.json (1)"},
     Option{"evaluations", "N", "of a model over its rows, for each start (4000)"},
     Option{"out", "FILE", "write what --json prints to a file"},
 };
