@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "catalog/entry_text.h"
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/file.h"
@@ -48,6 +49,18 @@ void print_rows(std::ostream& out, const Report& report, const Style& style) {
   print_table(out, table, style);
 }
 
+// The report's groups, in place of those of its operators.
+void write_evidence(const KernelReport& report, const std::string& data) {
+  std::vector<KernelEvidence> table = load_kernel_evidence(data);
+  const std::vector<KernelEvidence> groups = evidence_of(report);
+  std::erase_if(table, [&](const KernelEvidence& old) {
+    return std::ranges::any_of(groups, [&](const auto& group) { return group.op == old.op; });
+  });
+  table.insert(table.end(), groups.begin(), groups.end());
+  std::ranges::sort(table, {}, &KernelEvidence::name);
+  write_text_atomically(data + "/kernel_evidence.json", entry_text(to_json(table)));
+}
+
 Reply reply(const KernelReport& report, const Command& command) {
   if (command.json) return {answered, to_json(report).dump(2) + "\n"};
   std::ostringstream out;
@@ -68,7 +81,9 @@ Reply validate_verb(const Command& command) {
   const std::string text = read_text(file, kMaxCsvBytes);
   const Catalog catalog = Catalog::load(data);
   if (const auto kernels = kernel_table_from_csv(parse_csv(text, file), file)) {
-    return reply(validate_kernels(*kernels, catalog, KernelSets::load(data)), command);
+    const KernelReport report = validate_kernels(*kernels, catalog, catalog.kernel_sets());
+    if (command.switches.contains("write-evidence")) write_evidence(report, data);
+    return reply(report, command);
   }
   const Report report = validate(measurements_from_csv(text, file), catalog);
   if (command.switches.contains("write-evidence")) {

@@ -13,7 +13,7 @@ namespace orrery::cli {
 namespace {
 
 constexpr std::array validate_switches = {
-    Switch{"write-evidence", "write the error table to the data folder's evidence.json"}};
+    Switch{"write-evidence", "write the error table into the data folder's evidence"}};
 
 constexpr std::string_view plan_details =
     "Of tp, pp, vpp, dp, micro-batch, zero, recompute and sequence-parallel, and of cp from 32768\n"

@@ -1,5 +1,6 @@
 #include "validate/kernel_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -87,6 +88,50 @@ std::vector<ErrorGroup> groups_of(const std::vector<ValidatedKernel>& rows) {
   return groups;
 }
 
+KernelBand band_in(const std::vector<const ValidatedKernel*>& rows, std::size_t band) {
+  std::vector<double> ratios;
+  for (const ValidatedKernel* row : rows) {
+    if (band_of(row->predicted.time) == band) ratios.push_back(1 / (1 + row->error));
+  }
+  if (ratios.empty()) return {};
+  const auto digits = [](double value) { return std::round(value * 1e4) / 1e4; };
+  return {.n = static_cast<std::int64_t>(ratios.size()),
+          .low = digits(quantile(ratios, 0.1)),
+          .high = digits(quantile(ratios, 0.9))};
+}
+
+KernelLandmark landmark_of(const ValidatedKernel& row) {
+  return {.line = row.row->line,
+          .shape = row.row->label,
+          .flop = row.predicted.flop,
+          .bytes = row.predicted.bytes,
+          .measured = row.row->measured};
+}
+
+KernelEvidence evidence_of_group(std::vector<const ValidatedKernel*> rows) {
+  constexpr std::size_t most = 24;
+  const KernelRow& first = *rows.front()->row;
+  KernelEvidence group;
+  group.op = first.op;
+  group.variant = first.variant;
+  group.library = first.library;
+  group.gpu = first.gpu;
+  group.source = first.source;
+  group.n = static_cast<std::int64_t>(rows.size());
+  std::vector<double> errors;
+  for (const ValidatedKernel* row : rows) errors.push_back(row->error);
+  group.median = std::round(*statistics_of(errors).median * 1e4) / 1e4;
+  for (std::size_t band = 0; band < kernel_bands; ++band) group.bands[band] = band_in(rows, band);
+  std::ranges::stable_sort(rows, {}, [](const ValidatedKernel* row) {
+    return (row->predicted.flop.value() + 1) * row->predicted.bytes.value();
+  });
+  const std::size_t kept = std::min(most, rows.size());
+  for (std::size_t i = 0; i < kept; ++i) {
+    group.landmarks.push_back(landmark_of(*rows[i * rows.size() / kept]));
+  }
+  return group;
+}
+
 }  // namespace
 
 KernelReport validate_kernels(const KernelTable& table, const Catalog& catalog,
@@ -110,6 +155,16 @@ KernelReport validate_kernels(const KernelTable& table, const Catalog& catalog,
   report.summary = statistics_of(errors);
   report.groups = groups_of(report.rows);
   return report;
+}
+
+std::vector<KernelEvidence> evidence_of(const KernelReport& report) {
+  std::map<std::string, std::vector<const ValidatedKernel*>> groups;
+  for (const ValidatedKernel& row : report.rows) {
+    if (!row.extrapolated) groups[set_name(*row.row)].push_back(&row);
+  }
+  std::vector<KernelEvidence> table;
+  for (auto& [name, rows] : groups) table.push_back(evidence_of_group(std::move(rows)));
+  return table;
 }
 
 Json to_json(const KernelReport& report) {

@@ -9,6 +9,7 @@
 #include "catalog/catalog.h"
 #include "catalog/kernel_sets.h"
 #include "core/json.h"
+#include "tables/kernel_evidence.h"
 #include "tables/kernel_row.h"
 #include "validate/statistics.h"
 #include "validate/validate.h"
@@ -37,6 +38,9 @@ struct KernelReport {
 /// Rows on a GPU that the catalog lacks, or without any set for their variant, are skipped by line.
 KernelReport validate_kernels(const KernelTable& table, const Catalog& catalog,
                               const KernelSets& sets);
+
+/// A group for each operator, variant, library and GPU that has a set of its own.
+std::vector<KernelEvidence> evidence_of(const KernelReport& report);
 
 Json to_json(const KernelReport& report);
 std::vector<TextTable> tables_of(const KernelReport& report);
