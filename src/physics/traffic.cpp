@@ -11,16 +11,15 @@ using P = TrafficParameters;
 // The highest share of the bandwidth that a published stream reaches is 0.95: BabelStream's dot
 // product on H100 SXM, 3180 of 3350 GB/s.
 constexpr std::array<Parameter<P>, 9> parameter_table = {{
-    {{"start", 0.3e-6, 25e-6, 2e-6, "start of the kernel"}, &P::start},
-    {{"row", 0.01e-9, 3e-6, 20e-9, "of an SM, for each of its rows"}, &P::row},
-    {{"row_rate", 2e9, 10e12, 100e9, "of the CTA that has a row"}, &P::row_rate},
+    {{"start", 0.3e-6, 12e-6, 2e-6, "start of the kernel"}, &P::start},
+    {{"row", 0.01e-9, 1e-6, 20e-9, "of an SM, for each of its rows"}, &P::row},
     {{"sm_rate", 3e9, 400e9, 40e9, "through one SM"}, &P::sm_rate},
-    {{"stream", 0.2, 0.95, 0.9, "share of the memory bandwidth"}, &P::stream},
-    {{"resident", 0.05, 2.0, 0.7, "share of the L2 that keeps data"}, &P::resident},
+    {{"at_once", 0.005, 32.0, 2.0, "rows of one SM"}, &P::at_once},
+    {{"quantisation", 0.001, 1.0, 0.1, "of waves"}, &P::quantisation},
+    {{"stream", 0.3, 0.95, 0.85, "share of the memory bandwidth"}, &P::stream},
+    {{"resident", 0.1, 1.5, 0.7, "share of the L2 that keeps data"}, &P::resident},
     {{"tail", 1.0, 40.0, 4.0, "exponent of the fall of hits"}, &P::tail},
-    {{"rows_in_flight", 0.01, 64.0, 1.0, "of an SM, where a row is passed twice"},
-     &P::rows_in_flight},
-    {{"overlap", 1.0, 20.0, 4.0, "exponent of the norm"}, &P::overlap},
+    {{"overlap", 1.0, 10.0, 4.0, "exponent of the norm"}, &P::overlap},
 }};
 
 // Operands as the memory table of data/measurements counts them. An AdamW step reads gradient,
@@ -102,18 +101,19 @@ KernelTime traffic_time(const TrafficShape& shape, const TrafficParameters& p,
   double traffic = bytes;
   if (shape.replayed) traffic *= 1 - kept(bytes, capacity, p.tail);
   if (shape.passes_twice) {
-    const double in_flight = std::min(rows, p.rows_in_flight * device.sms);
+    const double in_flight = std::min(rows, p.at_once * device.sms);
     const double row = cols * shape.read.value();
     traffic += rows * row * (1 - kept(in_flight * row, capacity, p.tail));
   }
-  const double latency = width / p.row_rate.value();
-  const double issue = rows / device.sms * (p.row.value() + width / p.sm_rate.value());
+  const double filled = std::max(rows / (p.at_once * device.sms), 1.0);
+  const double waves = filled + p.quantisation * (std::ceil(filled) - filled);
+  const double wave = p.at_once * (p.row.value() + width / p.sm_rate.value());
 
   KernelTime answer;
   answer.flop = rows * cols * shape.flop;
   answer.bytes = Bytes(traffic);
   answer.start = p.start;
-  answer.compute = Seconds(norm(latency, issue, p.overlap));
+  answer.compute = Seconds(waves * wave);
   answer.memory = Bytes(traffic) / (p.stream * device.memory);
   const Demand demand = {.fixed = answer.start,
                          .compute = answer.compute,

@@ -45,17 +45,17 @@ struct TrafficShape {
 TrafficShape traffic_shape(const TrafficKernel& kernel, std::int64_t rows, std::int64_t cols,
                            Bytes element);
 
-/// time = start + norm(row's latency, SMs' work, HBM traffic).
+/// time = start + norm(waves of rows through the SMs, HBM traffic).
 struct TrafficParameters {
   Seconds start;            ///< of the kernel, at least
   Seconds row;              ///< of an SM for each row that it takes
-  BytesPerSecond row_rate;  ///< of the CTA that has a row, at its longest: one row's latency
   BytesPerSecond sm_rate;   ///< through one SM, at the boost clock
+  double at_once = 2;       ///< rows of one SM; below 1: several SMs share a row
+  double quantisation = 1;  ///< of waves: 0 smooth, 1 whole waves
   double stream = 1;        ///< share of the memory bandwidth
   double resident = 1;      ///< share of the L2 that keeps data for the next run
   double tail = 4;          ///< what still hits falls with working set^-tail; 1: a constant amount
-  double rows_in_flight = 8;  ///< of an SM, where a row is passed twice
-  double overlap = 4;         ///< exponent of the norm
+  double overlap = 4;       ///< exponent of the norm
 
   static std::span<const Parameter<TrafficParameters>> parameters();
 };

@@ -40,8 +40,8 @@ std::string_view our_name(std::string_view kernel) {
   return kernel;
 }
 
-// BabelStream's default arrays: 2^25 elements of fp64.
-constexpr std::int64_t stream_elements = std::int64_t{1} << 25;
+// BabelStream's default arrays: 2^25 elements of fp64, in CTAs of 1024 threads.
+constexpr std::int64_t stream_ctas = std::int64_t{1} << 15, stream_threads = 1024;
 
 Bytes element_of(std::string_view dtype) {
   return element_size(dtype.empty() ? Precision::fp64 : precision_of(dtype));
@@ -55,14 +55,14 @@ TrafficShape shape_of_unknown(const CsvCells& cells, std::int64_t rows, std::int
   return shape;
 }
 
-// A stream-type row has a rate and no time.
+// A stream-type row has a rate and no time. All are of one family: they are too few to divide.
 KernelRow stream_row(const CsvCells& cells, const TrafficKernel& kernel) {
   KernelRow row;
-  TrafficShape shape = traffic_shape(kernel, 1, stream_elements, element_of(cells.text("dtype")));
+  TrafficShape shape =
+      traffic_shape(kernel, stream_ctas, stream_threads, element_of(cells.text("dtype")));
   shape.replayed = true;
   row.measured = shape.bytes() / BytesPerSecond(cells.amount("gbps_nominal") * 1e9);
   row.shape = shape;
-  row.family = hash_of(kernel.name);
   return row;
 }
 
@@ -79,7 +79,7 @@ KernelRow timed_row(const CsvCells& cells, const TrafficKernel* kernel) {
 }
 
 // A family is a width, which stands for a model; where all rows of a group have one or two widths,
-// half an octave of rows at one width.
+// a quarter of an octave of rows at one width.
 void set_families(std::vector<KernelRow>& rows) {
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::int64_t>> widths;
   const auto group = [](const KernelRow& row) {
@@ -93,8 +93,8 @@ void set_families(std::vector<KernelRow>& rows) {
     const auto& shape = std::get<TrafficShape>(row.shape);
     std::string family = row.variant + " " + std::to_string(shape.cols);
     if (widths.at(group(row)).size() <= 2) {
-      const double half_octaves = 2 * std::log2(static_cast<double>(shape.rows));
-      family += " " + std::to_string(static_cast<int>(half_octaves));
+      const double quarters = 4 * std::log2(static_cast<double>(shape.rows));
+      family += " " + std::to_string(static_cast<int>(quarters));
     }
     row.family = hash_of(family);
   }
