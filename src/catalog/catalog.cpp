@@ -34,6 +34,8 @@ std::string_view folder_of(EntryKind kind) {
       return "kernels";
     case EntryKind::rules:
       return "rules";
+    case EntryKind::power:
+      return "power";
   }
   return "";
 }
@@ -118,6 +120,8 @@ std::string_view to_text(EntryKind kind) {
       return "kernels";
     case EntryKind::rules:
       return "rules";
+    case EntryKind::power:
+      return "power";
   }
   return "";
 }
@@ -196,7 +200,10 @@ const CatalogEntry& Catalog::entry(std::string_view name) const {
 
 Gpu Catalog::gpu(std::string_view name) const {
   const CatalogEntry& found = entry(EntryKind::gpu, name);
-  return gpu_from_json(found.json, found.place);
+  Gpu gpu = gpu_from_json(found.json, found.place);
+  const CatalogEntry& power = entry(EntryKind::power, gpu.power.set_name);
+  gpu.power.set = power_set_from_json(power.json, power.place);
+  return gpu;
 }
 
 Node Catalog::node(std::string_view name) const {

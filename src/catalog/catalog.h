@@ -20,10 +20,10 @@
 
 namespace orrery {
 
-enum class EntryKind { gpu, node, fabric, model, framework, kernels, rules };
+enum class EntryKind { gpu, node, fabric, model, framework, kernels, rules, power };
 inline constexpr std::array all_entry_kinds = {
     EntryKind::gpu,       EntryKind::node,    EntryKind::fabric, EntryKind::model,
-    EntryKind::framework, EntryKind::kernels, EntryKind::rules};
+    EntryKind::framework, EntryKind::kernels, EntryKind::rules,  EntryKind::power};
 
 std::string_view to_text(EntryKind kind);
 

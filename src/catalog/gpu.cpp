@@ -18,6 +18,12 @@ Fact<Q> positive(Fields& fields, std::string_view key) {
   return fact;
 }
 
+Fact<double> share(Fields& fields, std::string_view key) {
+  Fact<double> fact = positive<double>(fields, key);
+  if (fact.known() && fact.value() > 1) fields.fail(key, "must be at most 1");
+  return fact;
+}
+
 Gpu::Clock read_clock(Fields fields) {
   Gpu::Clock clock;
   clock.boost = positive<Hertz>(fields, "boost");
@@ -62,7 +68,8 @@ Gpu::Power read_power(Fields fields) {
   power.highest = positive<Watts>(fields, "highest");
   power.idle = positive<Watts>(fields, "idle");
   power.context = positive<Watts>(fields, "context");
-  power.reached_at = fields.optional<Fact<double>>("reached_at", {});
+  if (fields.has("active")) power.active = positive<Watts>(fields, "active");
+  power.set_name = fields.required<std::string>("set");
   fields.finish();
   return power;
 }
@@ -176,6 +183,28 @@ std::optional<Flop> Gpu::flop_per_clock(Precision precision) const {
   const auto rate = peak(precision);
   if (!rate) return std::nullopt;
   return *rate / clock.rate.value() / static_cast<double>(sms.value());
+}
+
+PowerSet power_set_from_json(const Json& json, const std::string& place) {
+  Fields fields(json, place);
+  PowerSet set;
+  set.name = fields.required<std::string>("name");
+  set.reference = positive<Hertz>(fields, "reference");
+  set.voltage_floor = share(fields, "voltage_floor");
+  set.exponent = positive<double>(fields, "exponent");
+  set.zeros = share(fields, "zeros");
+  set.fabric = share(fields, "fabric");
+  Fields energy = fields.nested("energy");
+  for (const Precision precision : all_precisions) {
+    if (!energy.has(to_text(precision))) continue;
+    set.energy[index_of(precision)] = positive<JoulesPerFlop>(energy, to_text(precision));
+  }
+  energy.finish();
+  set.memory = positive<JoulesPerByte>(fields, "memory");
+  check_sources(fields);
+  for (const auto* key : {"title", "aliases"}) fields.ignore(key);
+  fields.finish();
+  return set;
 }
 
 Gpu gpu_from_json(const Json& json, const std::string& place) {

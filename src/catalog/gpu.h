@@ -28,6 +28,21 @@ enum class GpuArchitecture { volta, ampere, ada, hopper, blackwell };
 
 std::string_view to_text(GpuArchitecture architecture);
 
+/// What the work of a kind of chip costs in energy, and how that falls with the clock: see
+/// physics/power.h.
+struct PowerSet {
+  std::string name;
+  Fact<Hertz> reference;  ///< the clock at which the energies of arithmetic hold
+  Fact<double> voltage_floor, exponent;
+  Fact<double> zeros;   ///< energy of arithmetic on operands of all zeros over that on random ones
+  Fact<double> fabric;  ///< share of the boost clock below which memory slows with the clock
+  std::array<Fact<JoulesPerFlop>, all_precisions.size()> energy;  ///< fp32: of vector units
+  Fact<JoulesPerByte> memory;
+};
+
+/// InputError at `place` for anything missing, misspelled or impossible.
+PowerSet power_set_from_json(const Json& json, const std::string& place);
+
 struct Gpu {
   std::string name;
   std::string title;
@@ -74,8 +89,12 @@ struct Gpu {
     Fact<Watts> limit;            ///< as shipped (TDP)
     Fact<Watts> lowest, highest;  ///< limits that may be set
     Fact<Watts> idle;
-    Fact<Watts> context;      ///< what an idle context adds
-    Fact<double> reached_at;  ///< share of the 16-bit peak that draws the limit, where stated
+    Fact<Watts> context;  ///< what an idle context adds
+    /// What kernels draw beside their work, at any clock. Where it is not stated: idle, and the
+    /// context's in proportion to the clock.
+    Fact<Watts> active;
+    std::string set_name;  ///< the catalog's power set: "hopper-power"
+    PowerSet set;          ///< read by the catalog
   } power;
 
   struct Price {

@@ -96,11 +96,6 @@ PowerModel power_model_of(const Gpu& gpu) {
                       energies.memory,
                       energies.full_clock,
                       rated};
-  if (gpu.power.reached_at.known()) {
-    model.sixteen_bit = (gpu.power.limit.value() - floor) /
-                        (gpu.required_peak(Precision::fp16) * gpu.power.reached_at.value());
-    model.eight_bit = model.sixteen_bit * 0.5;
-  }
   return model;
 }
 

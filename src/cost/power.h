@@ -6,8 +6,6 @@
 
 namespace orrery {
 
-using JoulesPerFlop = decltype(Joules() / Flop());
-
 // Work of one GPU in one step. Matrix work is what tensor cores do; fp32 arithmetic is vector work.
 struct GpuWork {
   Flop matrix;

@@ -57,16 +57,6 @@ TEST(Power, LongProductsReachTheLimit) {
   EXPECT_NEAR(draw(a100, 271_TFLOPs, Precision::bf16), 400, 40);
 }
 
-TEST(Power, AnEntryMayStateWhatReachesItsLimit) {
-  Gpu card = gpu(GpuArchitecture::ada, 450_W, 20_W, 20_W);
-  card.peaks[static_cast<std::size_t>(Precision::fp16)] =
-      Fact<FlopPerSecond>(160_TFLOPs, {Evidence::assumed, "s1", "", ""});
-  card.power.reached_at = Fact<double>(0.75, {Evidence::assumed, "s1", "", ""});
-  const PowerModel model = power_model_of(card);
-  const Watts drawn = average_power(model, products(120_TFLOPs, Precision::fp16), 1_s, 1_kW);
-  EXPECT_NEAR(drawn.value(), 450, 10);  // the operands travel too
-}
-
 // Nothing below the limit holds the clock down: there a FLOP costs 1.16 pJ on Hopper instead of the
 // 0.69 pJ at the clock of a long, limited product; at the limit the limit is what is drawn.
 TEST(Power, AKernelDrawsFullClockEnergyOrTheLimit) {

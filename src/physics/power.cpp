@@ -6,13 +6,44 @@
 namespace orrery {
 namespace {
 
-constexpr JoulesPerFlop pj_per_flop(double pj) { return JoulesPerFlop(pj * 1e-12); }
-constexpr JoulesPerByte pj_per_byte(double pj) { return JoulesPerByte(pj * 1e-12); }
+// Of the limit, where they are unknown: idle 0.10 on H100 and L40S and 0.13 on A100; a context adds
+// 0.07 on H100 and A100 and 0.19 on L40S (arXiv 2604.04745).
+constexpr double usual_idle = 0.10;
+constexpr double usual_context = 0.07;
 
-Seconds time_at(const Demand& demand, double slowdown) {
-  return demand.fixed +
-         Seconds(norm(demand.compute.value() * slowdown, demand.memory.value(), demand.overlap));
-}
+// Of an idle H100 (arXiv 2604.04745); other parts: 210 MHz on A100, assumed alike.
+constexpr Hertz usual_lowest(345e6);
+
+// A kernel of which nothing takes time draws the floor.
+constexpr Seconds shortest(1e-12);
+
+class Kernel {
+ public:
+  Kernel(const Demand& demand, const PowerCurve& curve) : demand_(demand), curve_(curve) {}
+
+  Operating at(double share) const {
+    const Seconds time = time_at(share);
+    const Joules work =
+        demand_.switching * (demand_.toggle * energy_scale(share)) + demand_.traffic;
+    const Watts power = curve_.floor + curve_.clocked * share + work / std::max(time, shortest);
+    return {time, curve_.boost * share, power, share < 1};
+  }
+
+ private:
+  Seconds time_at(double share) const {
+    const double memory = demand_.memory.value() * std::max(1.0, curve_.fabric / share);
+    return demand_.fixed + Seconds(norm(demand_.compute.value() / share, memory, demand_.overlap));
+  }
+
+  double energy_scale(double share) const {
+    const double clock =
+        curve_.reference > Hertz() ? share * (curve_.boost / curve_.reference) : share;
+    return std::max(curve_.voltage_floor, std::pow(clock, curve_.exponent));
+  }
+
+  const Demand& demand_;
+  const PowerCurve& curve_;
+};
 
 }  // namespace
 
@@ -23,41 +54,45 @@ double norm(double a, double b, double q) {
 }
 
 PowerCurve power_curve_of(const Gpu& gpu) {
-  // Plateaus of H100, H200 and GH200: bf16 795, fp8 1403, zeros 894 TFLOP/s at 700 W, GH200 829 and
-  // 1535; a grid search over the five meets all within 1.5 %. Replaced by the catalog's sets.
+  const PowerSet& set = gpu.power.set;
   PowerCurve curve;
-  curve.floor = Watts(120);
-  curve.boost = gpu.clock.boost.value();
-  curve.lowest = Hertz(345e6);
-  curve.voltage_floor = 0.6;
-  curve.exponent = 2.3;
-  for (const Precision precision : all_precisions) {
-    const bool eight = element_size(precision) < Bytes(2);
-    curve.matrix[static_cast<std::size_t>(precision)] = pj_per_flop(eight ? 0.70 : 1.16);
+  if (gpu.power.active.known()) {
+    curve.floor = gpu.power.active.value();
+  } else {
+    const Watts limit = gpu.power.limit.value();
+    curve.floor = gpu.power.idle.value_or(limit * usual_idle);
+    curve.clocked = gpu.power.context.value_or(limit * usual_context);
   }
-  curve.vector = pj_per_flop(5.8);
-  curve.memory = pj_per_byte(120);
+  curve.boost = gpu.clock.boost.value_or(gpu.clock.rate.value());
+  curve.lowest = std::min(gpu.clock.idle.value_or(usual_lowest), curve.boost);
+  curve.reference = set.reference.value();
+  curve.voltage_floor = set.voltage_floor.value();
+  curve.exponent = set.exponent.value();
+  curve.zeros = set.zeros.value();
+  curve.fabric = set.fabric.value();
+  for (const Precision precision : all_precisions) {
+    const auto i = static_cast<std::size_t>(precision);
+    if (gpu.supports(precision)) curve.matrix[i] = set.energy[i].value();
+  }
+  curve.vector = set.energy[static_cast<std::size_t>(Precision::fp32)].value();
+  curve.memory = set.memory.value();
   return curve;
 }
 
+Watts waiting_power(const PowerCurve& curve) { return curve.floor + curve.clocked; }
+
 Operating operate(const Demand& demand, const PowerCurve& curve, Watts limit) {
+  const Kernel kernel(demand, curve);
   const double lowest = curve.lowest / curve.boost;
-  const auto at = [&](double share) {
-    const double scale = std::max(curve.voltage_floor, std::pow(share, curve.exponent));
-    const Seconds time = time_at(demand, 1 / share);
-    const Watts power =
-        curve.floor + (demand.switching * scale + demand.traffic) / std::max(time, Seconds(1e-12));
-    return Operating{time, curve.boost * share, power, share < 1};
-  };
-  const Operating free = at(1);
+  const Operating free = kernel.at(1);
   if (free.power <= limit) return free;
-  if (at(lowest).power > limit) return at(lowest);
+  if (kernel.at(lowest).power > limit) return kernel.at(lowest);
   double low = lowest, high = 1;
   for (int i = 0; i < 30; ++i) {
     const double middle = 0.5 * (low + high);
-    (at(middle).power <= limit ? low : high) = middle;
+    (kernel.at(middle).power <= limit ? low : high) = middle;
   }
-  return at(low);
+  return kernel.at(low);
 }
 
 }  // namespace orrery

@@ -96,6 +96,7 @@ using FlopPerJoule = Quantity<Dim{.work = 1, .energy = -1}>;
 using Joules = Quantity<Dim{.energy = 1}>;
 using Watts = Quantity<Dim{.time = -1, .energy = 1}>;
 using JoulesPerByte = Quantity<Dim{.data = -1, .energy = 1}>;
+using JoulesPerFlop = Quantity<Dim{.work = -1, .energy = 1}>;
 using Dollars = Quantity<Dim{.money = 1}>;
 using DollarsPerSecond = Quantity<Dim{.time = -1, .money = 1}>;
 using DollarsPerJoule = Quantity<Dim{.energy = -1, .money = 1}>;

@@ -143,6 +143,7 @@ const std::vector<Ladder>& ladders() {
       {kWork - kEnergy, {"FLOP/J", "MFLOP/J", "GFLOP/J", "TFLOP/J"}},
       {kEnergy, {"pJ", "nJ", "uJ", "mJ", "J", "kJ", "MJ", "kWh", "MWh", "GWh"}},
       {kPower, {"mW", "W", "kW", "MW", "GW"}},
+      {kEnergy - kWork, {"pJ/FLOP", "nJ/FLOP", "uJ/FLOP", "mJ/FLOP", "J/FLOP"}},
       {kEnergy - kData, {"pJ/B", "nJ/B", "uJ/B", "mJ/B", "J/B"}},
       {kMoney, {"USD", "K USD", "M USD", "B USD"}},
       {kMoney - kTime, {"USD/h"}},
