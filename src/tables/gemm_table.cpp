@@ -1,6 +1,3 @@
-#include <array>
-#include <map>
-
 #include "catalog/gpu_label.h"
 #include "core/csv_cells.h"
 #include "tables/kernel_tables.h"
@@ -10,15 +7,6 @@ namespace {
 
 constexpr std::int64_t longest = std::int64_t{1} << 31;
 
-std::optional<GemmFormat> format_named(std::string_view text) {
-  for (const GemmFormat format :
-       {GemmFormat::fp32, GemmFormat::tf32, GemmFormat::fp16, GemmFormat::bf16, GemmFormat::fp8,
-        GemmFormat::fp8_block, GemmFormat::int8}) {
-    if (to_text(format) == text) return format;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 KernelTable gemm_table(const CsvTable& table, const std::string& place) {
@@ -26,7 +14,7 @@ KernelTable gemm_table(const CsvTable& table, const std::string& place) {
   all.kind = "gemm";
   for (const CsvRow& line : table.rows) {
     const CsvCells cells(table, line, place);
-    const auto format = format_named(cells.text("dtype"));
+    const auto format = gemm_format_named(cells.text("dtype"));
     if (!format) {
       all.skipped.push_back({line.line, "no model of " + std::string(cells.text("dtype"))});
       continue;
@@ -38,6 +26,7 @@ KernelTable gemm_table(const CsvTable& table, const std::string& place) {
     shape.batch = cells.has("batch") ? cells.integer("batch", 1, longest) : 1;
     shape.format = *format;
     shape.replayed = true;
+    shape.policy = policy_of(library_named(cells.text("library")), *format);
     KernelRow row;
     row.line = line.line;
     row.gpu = gpu_named(cells.text("gpu"));
