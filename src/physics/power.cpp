@@ -17,33 +17,31 @@ constexpr Hertz usual_lowest(345e6);
 // A kernel of which nothing takes time draws the floor.
 constexpr Seconds shortest(1e-12);
 
-class Kernel {
- public:
-  Kernel(const Demand& demand, const PowerCurve& curve) : demand_(demand), curve_(curve) {}
+// Energy of arithmetic at a share of the boost clock, over that at the reference clock.
+double energy_scale(const PowerCurve& curve, double share) {
+  const bool own = curve.reference > Hertz();
+  const double clock = own ? share * (curve.boost / curve.reference) : share;
+  return std::max(curve.voltage_floor, std::pow(clock, curve.exponent));
+}
 
-  Operating at(double share) const {
-    const Seconds time = time_at(share);
-    const Joules work =
-        demand_.switching * (demand_.toggle * energy_scale(share)) + demand_.traffic;
-    const Watts power = curve_.floor + curve_.clocked * share + work / std::max(time, shortest);
-    return {time, curve_.boost * share, power, share < 1};
-  }
+Watts power_at(double share, Joules switching, Joules traffic, Seconds time,
+               const PowerCurve& curve) {
+  const Joules work = switching * energy_scale(curve, share) + traffic;
+  return curve.floor + curve.clocked * share + work / std::max(time, shortest);
+}
 
- private:
-  Seconds time_at(double share) const {
-    const double memory = demand_.memory.value() * std::max(1.0, curve_.fabric / share);
-    return demand_.fixed + Seconds(norm(demand_.compute.value() / share, memory, demand_.overlap));
-  }
+Seconds time_at(double share, const Demand& demand, const PowerCurve& curve) {
+  const double memory = demand.memory.value() * std::max(1.0, curve.fabric / share);
+  return demand.fixed + Seconds(norm(demand.compute.value() / share, memory, demand.overlap));
+}
 
-  double energy_scale(double share) const {
-    const double clock =
-        curve_.reference > Hertz() ? share * (curve_.boost / curve_.reference) : share;
-    return std::max(curve_.voltage_floor, std::pow(clock, curve_.exponent));
-  }
-
-  const Demand& demand_;
-  const PowerCurve& curve_;
-};
+Operating operate_at(Hertz clock, const Demand& demand, const PowerCurve& curve) {
+  const double share = clock / curve.boost;
+  const Seconds time = time_at(share, demand, curve);
+  const Joules switching = demand.switching * demand.toggle;
+  return {time, clock, power_at(share, switching, demand.traffic, time, curve),
+          clock < curve.boost};
+}
 
 }  // namespace
 
@@ -79,20 +77,23 @@ PowerCurve power_curve_of(const Gpu& gpu) {
   return curve;
 }
 
+Watts drawn(Joules switching, Joules traffic, Seconds duration, const PowerCurve& curve,
+            Watts limit) {
+  return std::min(limit, power_at(1, switching, traffic, duration, curve));
+}
+
 Watts waiting_power(const PowerCurve& curve) { return curve.floor + curve.clocked; }
 
 Operating operate(const Demand& demand, const PowerCurve& curve, Watts limit) {
-  const Kernel kernel(demand, curve);
-  const double lowest = curve.lowest / curve.boost;
-  const Operating free = kernel.at(1);
-  if (free.power <= limit) return free;
-  if (kernel.at(lowest).power > limit) return kernel.at(lowest);
-  double low = lowest, high = 1;
+  const auto at = [&](Hertz clock) { return operate_at(clock, demand, curve); };
+  if (const Operating free = at(curve.boost); free.power <= limit) return free;
+  if (const Operating slowest = at(curve.lowest); slowest.power > limit) return slowest;
+  Hertz low = curve.lowest, high = curve.boost;
   for (int i = 0; i < 30; ++i) {
-    const double middle = 0.5 * (low + high);
-    (kernel.at(middle).power <= limit ? low : high) = middle;
+    const Hertz middle = 0.5 * (low + high);
+    (at(middle).power <= limit ? low : high) = middle;
   }
-  return kernel.at(low);
+  return at(low);
 }
 
 }  // namespace orrery

@@ -1,5 +1,7 @@
 #include "plan/program.h"
 
+#include <utility>
+
 namespace orrery {
 namespace {
 
@@ -10,55 +12,61 @@ struct Visitor : F... {
 template <class... F>
 Visitor(F...) -> Visitor<F...>;
 
-void add(Totals& sum, const Totals& part, double times) {
-  sum.flop += part.flop * times;
-  sum.model_flop += part.model_flop * times;
-  sum.collective += part.collective * times;
-  sum.point_to_point += part.point_to_point * times;
-  sum.kernels += part.kernels * static_cast<std::int64_t>(times);
-}
-
-// Sums a class's instructions; a block's sum is taken once.
+// Visits each stored instruction once, with how often it runs in a step.
 class Counter {
  public:
   Counter(const Program& program, const RankClass& rank_class)
-      : program_(program), class_(rank_class) {
-    // Blocks call only blocks before them.
-    for (const BlockId block : class_.blocks.ids())
-      blocks_.push_back(sum(class_.blocks[block].body));
+      : program_(program), class_(rank_class), runs_(class_.blocks.size(), 0) {
+    totals_.launches = IdVector<KernelId, std::int64_t>(program.kernels.size(), 0);
   }
 
-  Totals sum(const std::vector<Instruction>& body) const {
-    Totals totals;
-    for (const Instruction& instruction : body) count(instruction, totals);
-    return totals;
+  Totals count() {
+    add(class_.step, 1);
+    // Blocks call only blocks before them: from the last, all calls of a block are known.
+    for (std::size_t i = class_.blocks.size(); i-- > 0;) {
+      const BlockId block(static_cast<BlockId::Index>(i));
+      add(class_.blocks[block].body, runs_[block]);
+    }
+    add_kernels();
+    return std::move(totals_);
   }
 
  private:
-  void count(const Instruction& instruction, Totals& totals) const {
-    std::visit(
-        Visitor{
-            [&](const Compute& compute) { count(program_.kernels[compute.kernel], totals); },
-            [&](const Collective& collective) {
-              totals.collective += program_.comms[collective.comm].size;
-            },
-            [&](const Send& send) { totals.point_to_point += send.size; },
-            [&](const Call& call) { add(totals, blocks_[call.block], 1); },
-            [&](const Loop& loop) { add(totals, sum(loop.body), static_cast<double>(loop.count)); },
-            [](const auto&) {},
-        },
-        instruction.what);
+  void add(const std::vector<Instruction>& body, std::int64_t times) {
+    if (times == 0) return;
+    const auto factor = static_cast<double>(times);
+    for (const Instruction& instruction : body) {
+      std::visit(Visitor{
+                     [&](const Compute& compute) { totals_.launches[compute.kernel] += times; },
+                     [&](const Collective& collective) {
+                       totals_.collective += factor * program_.comms[collective.comm].size;
+                     },
+                     [&](const Send& send) { totals_.point_to_point += factor * send.size; },
+                     [&](const Update& update) {
+                       if (!update.on_host)
+                         totals_.updated += factor * (update.read + update.written);
+                     },
+                     [&](const Call& call) { runs_[call.block] += times; },
+                     [&](const Loop& loop) { add(loop.body, times * loop.count); },
+                     [](const auto&) {},
+                 },
+                 instruction.what);
+    }
   }
 
-  static void count(const Kernel& kernel, Totals& totals) {
-    totals.flop += kernel.flop;
-    totals.model_flop += kernel.model_flop;
-    ++totals.kernels;
+  void add_kernels() {
+    for (const KernelId id : program_.kernels.ids()) {
+      const auto times = static_cast<double>(totals_.launches[id]);
+      totals_.flop += times * program_.kernels[id].flop;
+      totals_.model_flop += times * program_.kernels[id].model_flop;
+      totals_.kernels += totals_.launches[id];
+    }
   }
 
   const Program& program_;
   const RankClass& class_;
-  IdVector<BlockId, Totals> blocks_;
+  IdVector<BlockId, std::int64_t> runs_;
+  Totals totals_;
 };
 
 std::int64_t stored(const std::vector<Instruction>& body) {
@@ -73,7 +81,7 @@ std::int64_t stored(const std::vector<Instruction>& body) {
 }  // namespace
 
 Totals totals(const Program& program, const RankClass& rank_class) {
-  return Counter(program, rank_class).sum(rank_class.step);
+  return Counter(program, rank_class).count();
 }
 
 std::int64_t instruction_count(const Program& program) {

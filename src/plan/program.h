@@ -201,12 +201,14 @@ struct Program {
   std::int64_t tokens;  // trained by one step, all ranks
 };
 
-// Totals over a step of one class or of the whole job, by walking with loop counts multiplied.
+// What one rank of a class does in a step, loop counts multiplied.
 struct Totals {
-  Flop flop;                         // matrix work, recomputation included
-  Flop model_flop;                   // without what is done twice
-  Bytes collective, point_to_point;  // sizes handed to collectives and sends
-  std::int64_t kernels = 0;          // launches
+  Flop flop;                                  // matrix work, recomputation included
+  Flop model_flop;                            // without what is done twice
+  Bytes collective, point_to_point;           // sizes handed to collectives and sends
+  Bytes updated;                              // read and written by updates on the GPU
+  std::int64_t kernels = 0;                   // launches of all
+  IdVector<KernelId, std::int64_t> launches;  // of each
 };
 Totals totals(const Program&, const RankClass&);
 std::int64_t instruction_count(const Program&);  // stored, not executed: the Program's size

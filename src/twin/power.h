@@ -1,17 +1,17 @@
 // What the GPUs of a job draw on average over a step.
 #pragma once
 
-#include "catalog/gpu.h"
 #include "cost/estimate.h"
+#include "physics/device.h"
 #include "plan/program.h"
 #include "units/quantity.h"
 
 namespace orrery {
 
-// How often a rank of one class launches each kernel in a step, loops multiplied out.
-IdVector<KernelId, std::int64_t> launches_of(const Program&, const RankClass&);
-
-// Mean over all ranks of a floor and the energy of their work, each within `limit`.
-Watts mean_gpu_power(const Program&, const Prices&, const Gpu&, Seconds step, Watts limit);
+/// Mean over all ranks: the energy of their kernels and updates, and of a waiting GPU for the rest
+/// of the step, within the device's limit. What collectives draw beside a waiting GPU is not
+/// counted.
+Watts mean_gpu_power(const Program& program, const Prices& prices, const Device& device,
+                     Seconds step);
 
 }  // namespace orrery

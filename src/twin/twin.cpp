@@ -76,7 +76,7 @@ ClassId busiest(const Estimate& estimate) {
 }
 
 std::vector<KernelShare> kernel_shares(const Program& program, const Prices& prices, ClassId id) {
-  const IdVector<KernelId, std::int64_t> launches = launches_of(program, program.classes[id]);
+  const IdVector<KernelId, std::int64_t> launches = totals(program, program.classes[id]).launches;
   std::vector<KernelShare> shares;
   for (const KernelId kernel : program.kernels.ids()) {
     const std::int64_t count = launches[kernel];
@@ -95,11 +95,11 @@ double recomputed_share(const Program& program) {
   Flop again, model;
   for (const RankClass& ranks : program.classes) {
     const double count = static_cast<double>(ranks.ranks);
-    model += count * totals(program, ranks).model_flop;
-    const IdVector<KernelId, std::int64_t> launches = launches_of(program, ranks);
+    const Totals work = totals(program, ranks);
+    model += count * work.model_flop;
     for (const KernelId id : program.kernels.ids()) {
       if (!program.kernels[id].recomputed) continue;
-      again += count * static_cast<double>(launches[id]) * program.kernels[id].flop;
+      again += count * static_cast<double>(work.launches[id]) * program.kernels[id].flop;
     }
   }
   return model > Flop() ? again / model : 0;
@@ -337,7 +337,6 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
     answer.warnings.push_back(std::move(trap));
   }
 
-  const Watts limit = scenario.power_cap.value_or(scenario.cluster.gpu.power.limit.value());
   const Prices prices = price(program, {.cluster = scenario.cluster,
                                         .kernels = scenario.kernels,
                                         .framework = scenario.framework,
@@ -350,7 +349,7 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   const ClassId slowest = busiest(timing);
   answer.kernels = kernel_shares(program, prices, slowest);
   rate(scenario, program, answer);
-  answer.gpu_power = mean_gpu_power(program, prices, scenario.cluster.gpu, answer.step, limit);
+  answer.gpu_power = mean_gpu_power(program, prices, scenario.kernels.device, answer.step);
   charge(scenario, answer);
   compare(scenario, table, answer);
   return answer;
