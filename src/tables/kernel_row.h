@@ -7,13 +7,14 @@
 #include <variant>
 #include <vector>
 
+#include "physics/collective.h"
 #include "physics/gemm.h"
 #include "physics/traffic.h"
 #include "units/quantity.h"
 
 namespace orrery {
 
-using KernelShape = std::variant<GemmShape, TrafficShape>;
+using KernelShape = std::variant<GemmShape, TrafficShape, CollectiveShape>;
 
 struct KernelRow {
   std::int64_t line = 0;  ///< of its table

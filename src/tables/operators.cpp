@@ -35,6 +35,7 @@ Operator operator_of(std::string_view op) {
 
 std::span<const Operator> operators() {
   static const std::vector<Operator> all = {
+      operator_of<CollectiveParameters, CollectiveShape, collective_time>("collective"),
       operator_of<GemmParameters, GemmShape, gemm_time>("gemm"),
       operator_of<TrafficParameters, TrafficShape, traffic_time>("memory"),
   };
