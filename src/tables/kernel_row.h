@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "physics/attention_shape.h"
 #include "physics/collective.h"
 #include "physics/gemm.h"
 #include "physics/traffic.h"
@@ -14,7 +15,7 @@
 
 namespace orrery {
 
-using KernelShape = std::variant<GemmShape, TrafficShape, CollectiveShape>;
+using KernelShape = std::variant<AttentionShape, GemmShape, TrafficShape, CollectiveShape>;
 
 struct KernelRow {
   std::int64_t line = 0;  ///< of its table

@@ -35,6 +35,9 @@ void label(const CsvTable& table, std::vector<KernelRow>& rows) {
 }
 
 std::optional<KernelTable> read_by_columns(const CsvTable& table, const std::string& place) {
+  if (has_columns(table, {"phase", "heads", "head_dim", "kv_len"})) {
+    return attention_table(table, place);
+  }
   if (has_columns(table, {"m", "n", "k", "dtype"})) return gemm_table(table, place);
   if (has_columns(table, {"kernel", "rows", "cols", "dtype"})) return memory_table(table, place);
   if (has_columns(table, {"op", "gpus", "bytes", "fabric"})) return collective_table(table, place);

@@ -15,6 +15,7 @@ namespace orrery {
 std::optional<KernelTable> kernel_table_from_csv(const CsvTable& table, const std::string& place);
 
 // One a kind, in a file of its own.
+KernelTable attention_table(const CsvTable& table, const std::string& place);
 KernelTable collective_table(const CsvTable& table, const std::string& place);
 KernelTable gemm_table(const CsvTable& table, const std::string& place);
 KernelTable memory_table(const CsvTable& table, const std::string& place);

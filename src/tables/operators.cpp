@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "physics/attention.h"
+#include "physics/attention_decode.h"
+
 namespace orrery {
 namespace {
 
@@ -35,6 +38,11 @@ Operator operator_of(std::string_view op) {
 
 std::span<const Operator> operators() {
   static const std::vector<Operator> all = {
+      operator_of<AttentionParameters, AttentionShape, attention_time>("attention-backward"),
+      operator_of<AttentionDecodeParameters, AttentionShape, attention_decode_time>(
+          "attention-decode"),
+      operator_of<AttentionParameters, AttentionShape, attention_time>("attention-encoder"),
+      operator_of<AttentionParameters, AttentionShape, attention_time>("attention-prefill"),
       operator_of<CollectiveParameters, CollectiveShape, collective_time>("collective"),
       operator_of<GemmParameters, GemmShape, gemm_time>("gemm"),
       operator_of<TrafficParameters, TrafficShape, traffic_time>("memory"),
