@@ -35,6 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   attempt([&] { ENSURE(node_from_json(json, "fuzz").gpus.value() >= 1); });
   attempt([&] { ENSURE(fabric_from_json(json, "fuzz").per_gpu(8) > BytesPerSecond()); });
+  attempt([&] { power_set_from_json(json, "fuzz"); });
   attempt([&] { framework_from_json(json, "fuzz"); });
   attempt([&] { kernel_rates_from_json(json, "fuzz"); });
   attempt([&] {

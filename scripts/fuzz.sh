@@ -11,7 +11,7 @@ for name in "${names[@]}"; do
   corpus=build-fuzz/corpus/$name
   seeds=("fuzz/seeds/$name")
   # The catalog's own files are the best examples of themselves.
-  [[ $name != entry ]] || seeds=(data/gpus data/nodes data/fabrics data/frameworks data/kernels)
+  [[ $name != entry ]] || seeds=(data/gpus data/nodes data/fabrics data/frameworks data/kernels data/power)
   [[ $name != config ]] || seeds+=(data/models)
   mkdir -p "$corpus"
   echo "== $name"

@@ -157,5 +157,17 @@ TEST(Catalog, PointsAtWhatIsWrongInAnEntry) {
             folder.path() + "/fabrics/a.json: rate: must be more than zero");
 }
 
+TEST(Catalog, ReadsThePowerSetThatAGpuNames) {
+  const Gpu gpu = catalog().gpu("h100-sxm");
+  EXPECT_EQ(gpu.power.set.name, "hopper-power");
+  EXPECT_NEAR(gpu.power.set.memory.value().value(), 122e-12, 1e-18);
+  Json json = catalog().entry(EntryKind::power, "hopper-power").json;
+  Json above = json["voltage_floor"];
+  above.set("value", 1.5);
+  json.set("voltage_floor", above);
+  EXPECT_EQ(refusal([&] { power_set_from_json(json, "p"); }),
+            "p: voltage_floor: must be at most 1");
+}
+
 }  // namespace
 }  // namespace orrery

@@ -53,7 +53,6 @@ KernelRates kernel_rates_from_json(const Json& json, const std::string& place) {
   attention.finish();
   rates.stream = fields.required<Fact<double>>("stream");
   rates.start = fields.required<Fact<Seconds>>("start");
-  rates.cap_exponent = fields.required<Fact<double>>("cap_exponent");
   for (const auto* key : {"title", "sources", "aliases", "kind", "fit"}) fields.ignore(key);
   fields.finish();
   return rates;

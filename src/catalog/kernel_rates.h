@@ -37,7 +37,6 @@ struct KernelRates {
   Fact<double> unfused_misaligned;  ///< the same where the head dimension is no multiple of 8
   Fact<double> stream;              ///< share of the memory bandwidth that a good kernel reaches
   Fact<Seconds> start;              ///< of a kernel whose launch is hidden
-  Fact<double> cap_exponent;        ///< of power over speed where a power limit acts
 };
 
 KernelRates kernel_rates_from_json(const Json& json, const std::string& place);

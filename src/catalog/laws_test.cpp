@@ -50,7 +50,8 @@ TEST(CatalogLaws, EveryModelIsReadable) {
 }
 
 TEST(CatalogLaws, NoNumberOfAMachineStandsWithoutEvidence) {
-  for (const EntryKind kind : {EntryKind::gpu, EntryKind::node, EntryKind::fabric}) {
+  for (const EntryKind kind :
+       {EntryKind::gpu, EntryKind::node, EntryKind::fabric, EntryKind::power}) {
     for (const auto& name : catalog().names(kind)) {
       std::vector<std::string> found;
       bare_numbers(catalog().entry(kind, name).json, name, found);
@@ -60,11 +61,24 @@ TEST(CatalogLaws, NoNumberOfAMachineStandsWithoutEvidence) {
 }
 
 TEST(CatalogLaws, EverySourceIsUsed) {
+  for (const EntryKind kind : {EntryKind::gpu, EntryKind::power}) {
+    for (const auto& name : catalog().names(kind)) {
+      const Json& json = catalog().entry(kind, name).json;
+      const std::string text = json.dump();
+      for (const auto& [key, source] : json["sources"].members()) {
+        EXPECT_NE(text.find("\"source\":\"" + key + "\""), std::string::npos) << name << " " << key;
+      }
+    }
+  }
+}
+
+TEST(CatalogLaws, EveryGpuHasTheEnergiesOfItsPrecisions) {
   for (const auto& name : catalog().names(EntryKind::gpu)) {
-    const Json& json = catalog().entry(EntryKind::gpu, name).json;
-    const std::string text = json.dump();
-    for (const auto& [key, source] : json["sources"].members()) {
-      EXPECT_NE(text.find("\"source\":\"" + key + "\""), std::string::npos) << name << " " << key;
+    const Gpu gpu = catalog().gpu(name);
+    for (const Precision precision : all_precisions) {
+      if (!gpu.supports(precision)) continue;
+      EXPECT_TRUE(gpu.power.set.energy[static_cast<std::size_t>(precision)].known())
+          << name << " " << to_text(precision);
     }
   }
 }
