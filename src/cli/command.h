@@ -74,6 +74,7 @@ Reply catalog_verb(const Command&);
 Reply model_verb(const Command&);
 Reply validate_verb(const Command&);
 Reply fit_verb(const Command&);
+Reply kernel_verb(const Command&);
 Reply version_verb(const Command&);
 
 }  // namespace orrery::cli

@@ -35,6 +35,8 @@ a-1,l4,1,tiny,2,256,2,1024,8,bf16,9' >"$folder/rows.csv"
   "$orrery" predict --model gpt2 --gpu l4 --json --explain
   "$orrery" model gemma-3-27b --json
   "$orrery" model deepseek-v3 --json
+  "$orrery" kernel gemm --gpu l4 --m 64 --n 64 --k 64 --json --explain
+  "$orrery" kernel all_reduce --gpu h100-sxm --gpus 8 --bytes 1MiB --json
 } | grep -oP '^ *"\K[a-z_]+(?=":)' | sort -u >"$folder/keys"
 while read -r key; do
   listed "$key" docs/formats.md

@@ -58,6 +58,25 @@ expect 2 'did you mean "deepseek-v3"?' model deepsek-v3
 expect 2 "--seq-len: " model gpt2 --seq-len none
 expect 2 'unknown flag "--tp"' model gpt2 --tp 2
 
+square=(gemm --gpu h100-sxm --n 4096 --k 4096)
+expect 0 "" kernel "${square[@]}" --m 4096
+expect 0 "" kernel "${square[@]}" --m 4096 --power-cap 500W --json
+expect 0 "" kernel "${square[@]}" --sweep m=1..32768 --out "$folder/sweep.csv"
+expect 0 "" kernel softmax --gpu a100-sxm-80gb --rows 1 --cols 2147483648 --explain
+expect 2 "no operator is given" kernel
+expect 2 'did you mean "gemm"?' kernel gemn --gpu h100-sxm
+expect 2 "the operator needs --m" kernel "${square[@]}"
+expect 2 "--m: " kernel "${square[@]}" --m 0
+expect 2 "--m: " kernel "${square[@]}" --m 2147483649
+expect 2 "--sweep: " kernel "${square[@]}" --sweep m=1...4
+expect 2 'did you mean "h100-sxm"?' kernel gemm --gpu h100-sxn --m 1 --n 1 --k 1
+expect 2 "--bytes: " kernel all_reduce --gpu h100-sxm --gpus 8 --bytes -1GiB
+expect 3 "cannot be written" kernel "${square[@]}" --m 1 --out "$folder/none/answer.txt"
+[[ $(wc -l <"$folder/sweep.csv") -eq 17 ]] || {
+  echo "a sweep over 16 values has not 17 lines"
+  failures=$((failures + 1))
+}
+
 printf 'model: llama-3.1-8b\ngpu: h100-sxm\ngpus: 8\nglobal-batch: 64\ntp: 2\n' >"$folder/job.yaml"
 expect 0 "" predict "$folder/job.yaml"
 expect 0 "" predict "$folder/job.yaml" --tp 4

@@ -60,6 +60,46 @@ constexpr std::string_view fit_details =
     "parameters is fitted for each operator, variant, library and GPU. Half of the shape families\n"
     "are shown to the fit; the errors of the others are printed beside.\n";
 
+constexpr std::array kernel_options = {
+    Option{"gpu", "NAME", "catalog name; needed"},
+    Option{"library", "NAME", "whose kernels (the preferred ones)"},
+    Option{"power-cap", "W", "power limit: 500 or 500W (the card's)"},
+    Option{"precision", "NAME", "of the operands: bf16, fp8, fp8_block, ... (bf16)"},
+    Option{"replayed", "BOOL", "on the same operands again and again: small ones stay in L2"},
+    Option{"m", "N", "gemm: rows of the first matrix and of the result"},
+    Option{"n", "N", "gemm: columns of the second matrix and of the result"},
+    Option{"k", "N", "gemm: what is summed over"},
+    Option{"batch", "N", "gemm: products at once; attention and mla: sequences (1)"},
+    Option{"sparse", "BOOL", "gemm: two of four weights kept (assumed, not measured)"},
+    Option{"heads", "N", "attention, mla: query heads"},
+    Option{"kv-heads", "N", "attention: heads of keys and values (as many)"},
+    Option{"head-dim", "N", "attention: width of a head (128)"},
+    Option{"q-len", "N", "attention, mla: new tokens of a sequence (1 in decoding)"},
+    Option{"kv-len", "N", "attention, mla: keys, the new tokens included (q-len)"},
+    Option{"window", "N", "attention: keys that a token sees at most (all)"},
+    Option{"causal", "BOOL", "attention: a token sees none after it (true)"},
+    Option{"phase", "NAME", "prefill, decode or backward (by q-len)"},
+    Option{"kv-precision", "NAME", "attention, mla: of the cache: bf16 or fp8 (precision)"},
+    Option{"rows", "N", "memory-bound: rows of the result, such as tokens"},
+    Option{"cols", "N", "memory-bound: elements of a row, such as the hidden size"},
+    Option{"bytes", "SIZE", "collectives: the whole vector, as nccl-tests: 1GiB"},
+    Option{"gpus", "N", "collectives: ranks"},
+    Option{"gpus-per-node", "N", "collectives: of them in a node (all that it holds)"},
+    Option{"node", "NAME", "collectives: the server (the GPU's usual one)"},
+    Option{"fabric", "NAME", "collectives: between nodes (the server's usual one)"},
+    Option{"sweep", "FLAG=A..B[:STEP]", "a CSV line for each value, doubling or by STEP"},
+    Option{"out", "FILE", "write what would be printed to a file"},
+};
+
+constexpr std::string_view kernel_details =
+    "OP is gemm, attention, mla, a collective (all_reduce, all_gather, reduce_scatter, "
+    "all_to_all,\n"
+    "broadcast, send_recv) or a memory-bound kernel (rmsnorm, softmax, silu_and_mul, rope,\n"
+    "residual_add, quantise_fp8, adamw, ...: docs/kernels.md). Sizes are 1 to 2147483648.\n"
+    "\n"
+    "The answer names the parameters that it rests on and how far off they were. Where nobody\n"
+    "timed this GPU, library or precision, the nearest are taken and the answer says so.\n";
+
 constexpr std::array all_verbs = {
     Verb{.name = "plan",
          .group = "ask",
@@ -84,6 +124,18 @@ constexpr std::array all_verbs = {
          .keys = {},
          .switches = {},
          .run = predict_verb},
+    Verb{.name = "kernel",
+         .group = "ask",
+         .summary = "time, power and roofline of one operator on one GPU",
+         .usage = "orrery kernel OP --gpu NAME [flags]",
+         .example = "orrery kernel gemm --gpu h100-sxm --m 4096 --n 4096 --k 4096",
+         .details = kernel_details,
+         .asks = false,
+         .arguments = true,
+         .keys = {},
+         .switches = {},
+         .options = kernel_options,
+         .run = kernel_verb},
     Verb{.name = "catalog",
          .group = "evidence",
          .summary = "what is known of GPUs, servers, networks and models, and from where",
