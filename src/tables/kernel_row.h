@@ -10,12 +10,14 @@
 #include "physics/attention_shape.h"
 #include "physics/collective.h"
 #include "physics/gemm.h"
+#include "physics/mla.h"
 #include "physics/traffic.h"
 #include "units/quantity.h"
 
 namespace orrery {
 
-using KernelShape = std::variant<AttentionShape, GemmShape, TrafficShape, CollectiveShape>;
+using KernelShape = std::variant<AttentionShape, GemmShape, TrafficShape, CollectiveShape,
+                                 MlaPrefillShape, MlaDecodeShape>;
 
 struct KernelRow {
   std::int64_t line = 0;  ///< of its table

@@ -41,6 +41,7 @@ std::optional<KernelTable> read_by_columns(const CsvTable& table, const std::str
   if (has_columns(table, {"m", "n", "k", "dtype"})) return gemm_table(table, place);
   if (has_columns(table, {"kernel", "rows", "cols", "dtype"})) return memory_table(table, place);
   if (has_columns(table, {"op", "gpus", "bytes", "fabric"})) return collective_table(table, place);
+  if (has_columns(table, {"phase", "heads_local", "kv_len"})) return mla_table(table, place);
   return std::nullopt;
 }
 

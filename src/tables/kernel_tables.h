@@ -19,5 +19,6 @@ KernelTable attention_table(const CsvTable& table, const std::string& place);
 KernelTable collective_table(const CsvTable& table, const std::string& place);
 KernelTable gemm_table(const CsvTable& table, const std::string& place);
 KernelTable memory_table(const CsvTable& table, const std::string& place);
+KernelTable mla_table(const CsvTable& table, const std::string& place);
 
 }  // namespace orrery

@@ -46,6 +46,8 @@ std::span<const Operator> operators() {
       operator_of<CollectiveParameters, CollectiveShape, collective_time>("collective"),
       operator_of<GemmParameters, GemmShape, gemm_time>("gemm"),
       operator_of<TrafficParameters, TrafficShape, traffic_time>("memory"),
+      operator_of<MlaDecodeParameters, MlaDecodeShape, mla_decode_time>("mla-decode"),
+      operator_of<MlaPrefillParameters, MlaPrefillShape, mla_prefill_time>("mla-prefill"),
   };
   return all;
 }
