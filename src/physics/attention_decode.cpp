@@ -11,7 +11,7 @@ namespace {
 using P = AttentionDecodeParameters;
 constexpr std::array<Parameter<P>, 14> parameter_table = {{
     {{"start", 1e-6, 30e-6, 8e-6, "start of the kernels"}, &P::start},
-    {{"sequence", 0.1e-9, 10e-6, 15e-9, "of the call, a sequence"}, &P::sequence},
+    {{"sequence", 0.1e-9, 200e-9, 15e-9, "of the call, a sequence"}, &P::sequence},
     {{"head", 0.01e-9, 20e-9, 4e-9, "of the call, a head of keys of a sequence"}, &P::head},
     {{"feed", 4e9, 400e9, 50e9, "keys and values into one SM"}, &P::feed},
     {{"efficiency", 0.02, 1.0, 0.5, "issue limit of the matrix products"}, &P::efficiency},
@@ -21,7 +21,7 @@ constexpr std::array<Parameter<P>, 14> parameter_table = {{
     {{"split", 0.01e-6, 15e-6, 2e-6, "adding the parts of split keys"}, &P::split},
     {{"stream", 0.2, 0.95, 0.9, "share of the memory bandwidth"}, &P::stream},
     {{"overlap", 1.0, 10.0, 4.0, "exponent of the norm"}, &P::overlap},
-    {{"resident", 0.05e6, 200e6, 20e6, "cache that stays in L2"}, &P::resident},
+    {{"resident", 0.05e6, 200e6, 1e6, "cache that stays in L2"}, &P::resident},
     {{"alone", 0.05, 4.0, 1.0, "of a CTA whose head shares no keys"}, &P::alone},
     {{"regroup", 0.01e-6, 20e-6, 1e-6, "kernels that make rows of heads"}, &P::regroup},
 }};
@@ -96,17 +96,15 @@ KernelTime attention_decode_time(const AttentionShape& shape, const P& p, const 
   answer.memory = Seconds(answer.bytes.value() / bandwidth);
   const double loaded = tile.keys * widths * x.element / p.feed.value();
   const double multiplied = tile.keys * tile.rows * 2 * widths / (sm * p.efficiency);
-  // FlashAttention-2 makes no rows of heads where there is a window (mha_varlen_fwd).
-  const bool grouped = x.group > 1 && !(shape.kernels == AttentionKernels::flash2 && x.sliding);
-  const double streams = grouped ? x.kv_heads : x.heads, group = grouped ? x.group : 1;
   Work work;
-  work.ctas = x.batch * streams * std::ceil(group * x.q_len / tile.rows);
+  work.ctas = x.batch * x.kv_heads * std::ceil(x.group * x.q_len / tile.rows);
   // A window begins anywhere in a step.
   work.steps = std::min(std::ceil(x.seen / tile.keys) + (x.sliding ? 0.5 : 0),
                         std::ceil(x.kv_len / tile.keys));
   work.step = norm(loaded, multiplied, p.overlap);
   work.memory = answer.memory.value();
 
+  const bool grouped = x.group > 1;
   const bool alone = !grouped && shape.kernels != AttentionKernels::flash3;
   const double ends = p.cta.value() * (alone ? p.alone : 1);
   if (alone) work.step *= p.alone;

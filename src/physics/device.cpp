@@ -19,7 +19,6 @@ Device device_of(const Gpu& gpu, std::optional<Watts> limit) {
     const Hertz clock = matrix ? gpu.clock.rate.value() : device.boost;
     device.per_clock[static_cast<std::size_t>(precision)] = (*peak / clock).value() / device.sms;
   }
-  device.sparsity = gpu.sparsity.value_or(1);
   device.limit = limit.value_or(gpu.power.limit.value());
   return device;
 }

@@ -19,8 +19,6 @@ struct Device {
   BytesPerSecond memory;  ///< as published
   Bytes l2;
   std::array<double, all_precisions.size()> per_clock = {};  ///< FLOPs of one SM a clock; 0: none
-  double sparsity =
-      1;  ///< factor on the matrix peaks where weights are 2:4 sparse; 1: no such units
   PowerCurve power;
   Watts limit;
 

@@ -29,12 +29,11 @@ std::optional<GemmFormat> gemm_format_named(std::string_view name);
 /// Of the arithmetic.
 Precision precision_of(GemmFormat format);
 
-/// How a library divides a product into tiles: physics/gemm_tiles.h.
+/// Which tiles a library lets itself choose from.
 enum class TilePolicy {
-  free,      ///< a heuristic over all of them, with split k: cuBLAS
-  vllm,      ///< a fixed dispatch by shape, no split k: fp8 in vLLM
-  sglang,    ///< likewise in SGLang
-  deepgemm,  ///< 64, 128 or 256 rows, any multiple of 16 columns, no split k
+  free,     ///< a heuristic over all of them, with split k: cuBLAS
+  cutlass,  ///< a fixed dispatch by m, M-tiles in pairs, no split k: fp8 in vLLM and SGLang
+  deepgemm  ///< 64, 128 or 256 rows, any multiple of 16 columns, no split k
 };
 TilePolicy policy_of(std::string_view library, GemmFormat format);
 
@@ -47,21 +46,19 @@ struct GemmShape {
   bool replayed = false;
   bool quantises = true;  ///< the call brings its 16-bit inputs to 8 bits first, where they are 8
   double result = 2;      ///< bytes moved for each element of the result; more where it is added to
-  /// Two of every four weights along k are zeros that units skip (2:4), where the GPU can. Assumed,
-  /// no table has it: the arithmetic takes the GPU's factor, and weights half the bytes with two
-  /// bits of metadata for each value kept.
+  /// Of the weights' k values two of four are kept (2:4). Assumed, not measured: twice the
+  /// arithmetic rate and half the weights with two bits of metadata for each value kept.
   bool sparse = false;
 };
 
-/// One set for an architecture, a format and a library. The first ten are of the kernels, the next
-/// two of a benchmark's loop, the last three of the kernels that quantise.
+/// One set for an architecture, a format and a library. The first nine are of the kernels, the next
+/// two of a benchmark's loop, the last two of the kernels that quantise.
 struct GemmParameters {
   Seconds start;               ///< of the kernel, at least
   double efficiency = 1;       ///< issue limit of a large tile, of the boost clock's peak
   BytesPerSecond feed;         ///< operands into one SM
   BytesPerSecond shared_feed;  ///< operands out of L2 into all SMs
   double stream = 1;           ///< share of the memory bandwidth
-  Seconds step;                ///< of the main loop, for each of k: latency of its barriers
   double overlap = 4;          ///< exponent of the norm that joins compute, feed and traffic
   BytesPerSecond epilogue;     ///< results out of one SM
   Seconds split;               ///< to add up the parts of a split k
@@ -70,7 +67,6 @@ struct GemmParameters {
   Bytes resident_operands;     ///< likewise, of all operands
   Seconds quantise;            ///< of the kernels that quantise activations, where the call does
   BytesPerSecond quantise_rate;
-  Seconds quantise_row;  ///< where each row is a thread block that scales it by itself
 
   static std::span<const Parameter<GemmParameters>> parameters();
 };
@@ -81,12 +77,11 @@ struct GemmTime : KernelTime {
 };
 
 /// For each tile (bm, bn) and split s of k, with T = ceil(m/bm) ceil(n/bn) s CTAs over S SMs: a CTA
-/// takes w = (tc^q + tl^q)^(1/q) + te, tc = 2 bm bn k/s / R its arithmetic at the issue limit,
-/// tl = (bm + bn) k/s e / B + k/s t its operands, te = bm bn result / E its results; the product
-/// takes waves w joined with its traffic by the same norm, and with s > 1 the sum of its parts.
-/// Where a CTA writes one tile while it computes the next, te joins the norm and is paid once more
-/// at the end. Waves are smooth or whole by `quantisation`. The best tile counts, at the clock that
-/// the power limit leaves. Cost: 72 tiles at most, whatever the shape.
+/// takes w = (tc^q + tl^q)^(1/q) + bm bn result / E, tc = 2 bm bn k/s / R its arithmetic at the
+/// issue limit and tl = (bm + bn) k/s e / B its operands; the product takes waves w joined with its
+/// traffic by the same norm, and with s > 1 the sum of its parts. The best counts, at the clock
+/// that the power limit leaves. Waves are smooth or whole by `quantisation`. Cost: 32 tiles at
+/// most, whatever the shape.
 GemmTime gemm_time(const GemmShape& shape, const GemmParameters& parameters, const Device& device);
 
 }  // namespace orrery
