@@ -15,11 +15,6 @@ Framework::Defaults defaults_of(Fields fields) {
       fields.choice<AttentionKernel>("attention", {{"flash", AttentionKernel::flash},
                                                    {"early_flash", AttentionKernel::early_flash},
                                                    {"unfused", AttentionKernel::unfused}});
-  if (fields.has("launch")) {
-    defaults.launch = fields.choice<Launch>(
-        "launch",
-        {{"eager", Launch::eager}, {"compiled", Launch::compiled}, {"graph", Launch::graph}});
-  }
   defaults.dropout = fields.required<bool>("dropout");
   defaults.equal_chunks = fields.required<bool>("equal_chunks");
   defaults.layers_per_chunk = fields.required_in<std::int64_t>("layers_per_chunk", 0, 1000);

@@ -12,10 +12,6 @@ namespace orrery {
 
 enum class AttentionKernel { flash, early_flash, unfused };
 
-/// How kernels reach the GPU: one by one from the framework's own code, from code that a compiler
-/// made of it (torch.compile, XLA), or recorded once and replayed as a CUDA graph.
-enum class Launch { eager, compiled, graph };
-
 struct Framework {
   std::string name, title;
   std::string rules_entry;  ///< of the catalog
@@ -27,7 +23,6 @@ struct Framework {
     std::int64_t zero = 0;
     std::string recompute = "none";
     AttentionKernel attention = AttentionKernel::flash;
-    Launch launch = Launch::eager;
     bool dropout = false;
     bool equal_chunks = true;           ///< cuts the layers into equal chunks only
     std::int64_t layers_per_chunk = 0;  ///< interleaves pipelines down to this; 0: never
@@ -66,7 +61,7 @@ struct Framework {
   Fact<double> dequantise;      ///< bytes moved to bring a weight from 4 bits
   Fact<double> kept;            ///< bytes of activations kept over those needed
   Fact<double> traffic;         ///< bytes its memory-bound work moves over those needed
-  Fact<Seconds> launch;         ///< host time a kernel, launched as its default says
+  Fact<Seconds> launch;         ///< host time a kernel
   Fact<Seconds> step_overhead;  ///< fixed, once a step
   Fact<Seconds> rank_latency;   ///< a collective's start, a rank, between nodes
   Fact<double> network_share;   ///< of the fabric's rate that its collectives reach

@@ -39,7 +39,6 @@ void read_rules(Fields& fields, Fields& sources, FrameworkRules& rules) {
   read("offload_with_recompute", rules.offload_with_recompute);
   read("offload_to", rules.offload_to);
   read("recompute", rules.recompute);
-  read("launch", rules.launch);
 }
 
 // "0.12.1" as numbers, which compare as versions do.

@@ -37,7 +37,6 @@ struct FrameworkRules {
   Rule offload, offload_in_pipelines, offload_with_recompute;
   Rule offload_to;  ///< "nvme"
   Rule recompute;
-  Rule launch;                      ///< "eager", "compiled", "graph"
   std::int64_t vocab_multiple = 1;  ///< rows of the vocabulary are padded to this times tp
 };
 

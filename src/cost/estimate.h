@@ -38,8 +38,7 @@ struct Breakdown {
   Seconds exposed_comm;  // idle while a collective, transfer or copy ran; and what they stole
   Seconds bubble;        // idle until another class sent, beyond the transfer, or was done
   Seconds optimizer;     // updates
-  Seconds overhead;      // the step's fixed cost
-  Seconds host;          // idle since the host starts a block's kernels slower than they run
+  Seconds overhead;      // launches that outlast their block, and the step's fixed cost
 };
 
 struct Estimate {

@@ -9,8 +9,8 @@
 namespace orrery {
 namespace {
 
-constexpr std::array parts = {&Breakdown::compute,   &Breakdown::exposed_comm, &Breakdown::bubble,
-                              &Breakdown::optimizer, &Breakdown::overhead,     &Breakdown::host};
+constexpr std::array parts = {&Breakdown::compute, &Breakdown::exposed_comm, &Breakdown::bubble,
+                              &Breakdown::optimizer, &Breakdown::overhead};
 
 void add(Breakdown& to, const Breakdown& more, double times = 1) {
   for (const auto part : parts) to.*part += more.*part * times;
@@ -186,7 +186,7 @@ void Walk::launch_floor(Seconds start, std::int64_t kernels) {
   const Moment compute = clocks_[compute_slot];
   const Seconds floor = start + launch_ * static_cast<double>(kernels);
   if (floor <= compute.time) return;
-  ledger_.host += floor - compute.time;
+  ledger_.overhead += floor - compute.time;
   set(compute_slot, {floor, compute.peer});
 }
 

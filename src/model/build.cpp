@@ -124,39 +124,6 @@ void expect_valid(const Architecture& a, const GraphOptions& options) {
 
 bool attends_across(const LayerRun& run) { return run.kind.cross_attention; }
 
-struct KnownLayer {
-  LayerKind kind;
-  bool kept;
-  LayerId id;
-};
-
-// Layers of one kind in a row, of which all or none are kept in 16 bits.
-struct KeptRun {
-  LayerKind kind;
-  std::int64_t count;
-  bool kept;
-};
-
-std::vector<KeptRun> kept_runs(const std::vector<LayerRun>& runs, std::int64_t layers,
-                               const GraphOptions& options) {
-  const bool narrow = narrower(options.matrices, options.compute);
-  const std::int64_t first = narrow ? options.kept.first_layers : 0;
-  const std::int64_t last = layers - (narrow ? options.kept.last_layers : 0);
-  std::vector<KeptRun> parts;
-  std::int64_t from = 0;
-  const auto add = [&](const LayerRun& run, std::int64_t low, std::int64_t high, bool kept) {
-    const std::int64_t count = std::min(from + run.count, high) - std::max(from, low);
-    if (count > 0) parts.push_back({run.kind, count, kept});
-  };
-  for (const LayerRun& run : runs) {
-    add(run, 0, std::min(first, last), true);
-    add(run, first, last, false);
-    add(run, std::max(first, last), layers, true);
-    from += run.count;
-  }
-  return parts;
-}
-
 }  // namespace
 
 TensorId add_positions(LayerWriter& w, TensorId x) {
@@ -191,23 +158,18 @@ Layer body_layer(const Architecture& a, const LayerKind& kind, const GraphOption
 
 std::vector<Run> body_runs(OpGraph& graph, const Architecture& a, const GraphOptions& options,
                            const Place& place) {
-  GraphOptions wide = options;
-  wide.matrices = options.compute;
-  std::vector<KnownLayer> known;
+  std::vector<std::pair<LayerKind, LayerId>> known;
   std::vector<Run> runs;
-  for (const KeptRun& run : kept_runs(layer_runs(a), a.layers, options)) {
-    auto found = std::find_if(known.begin(), known.end(), [&](const KnownLayer& layer) {
-      return layer.kept == run.kept && layer.kind == run.kind;
-    });
+  for (const LayerRun& run : layer_runs(a)) {
+    auto found = std::find_if(known.begin(), known.end(),
+                              [&](const auto& entry) { return entry.first == run.kind; });
     if (found == known.end()) {
       Place named = place;
       if (!a.runs.empty()) named.name = place.prefix + run.kind.name;
-      if (run.kept) named.name += " in 16 bits";
-      const LayerId id =
-          graph.layers.push_back(body_layer(a, run.kind, run.kept ? wide : options, named));
-      found = known.insert(known.end(), {run.kind, run.kept, id});
+      known.emplace_back(run.kind, graph.layers.push_back(body_layer(a, run.kind, options, named)));
+      found = known.end() - 1;
     }
-    runs.push_back({found->id, run.count});
+    runs.push_back({found->second, run.count});
   }
   return runs;
 }

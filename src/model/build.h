@@ -27,9 +27,7 @@
 //
 // qkv writes q [tokens, heads d], k and v [tokens, kv_heads d]; fc1 of a gated activation writes
 // [tokens, 2 ffn]. In a parallel block norm2 reads the layer's input, or is absent and fc1 reads
-// norm1. A matmul in a narrower format than its input (fp8) is preceded by "NAME.cast", and by
-// "NAME.weight_cast" where its weight is cast at each use. Layers kept in 16 bits where the others
-// are not are kinds of their own, "NAME in 16 bits". A matmul with an
+// norm1. A matmul in a narrower format than its input (fp8) is preceded by "NAME.cast"; one with an
 // adapter is followed by "NAME.lora_a", "NAME.lora_b" and a sum for each of its outputs. The
 // weights of a token's experts multiply the activation, as in Megatron-Core since 0.12, so that
 // combine is a sum.
@@ -38,7 +36,6 @@
 // random numbers.
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "catalog/architecture.h"
@@ -46,25 +43,13 @@
 
 namespace orrery {
 
-// Matrices that stay in `compute` though `matrices` is narrower.
-struct KeptMatrices {
-  std::int64_t first_layers = 0, last_layers = 0;  // of the stack, all matrices of them
-  std::set<std::string> names;                     // "decoder.fc1": kind of layer, matrix
-};
-
 struct GraphOptions {
   std::int64_t micro_batch;              // sequences
   std::int64_t seq_len;                  // tokens a sequence
   Precision compute = Precision::bf16;   // of activations and vector work
   Precision matrices = Precision::bf16;  // of qkv, proj, fc1, fc2; all else is in `compute`
-  KeptMatrices kept = {};
-  // Whether narrow products read along rows alone, so that their casts write a transposed copy for
-  // the gradients' products: FP8 on Ada and Hopper, not on Blackwell (Transformer Engine's
-  // documentation, "Handling transposes").
-  bool transposes = false;
-  bool casts_weights = false;   // at each use, by a kernel of its own
-  bool flash_attention = true;  // false: scores, softmax, values as separate kernels
-  bool dropout = false;         // as GPT-2 and Megatron's papers trained; keeps masks
+  bool flash_attention = true;           // false: scores, softmax, values as separate kernels
+  bool dropout = false;                  // as GPT-2 and Megatron's papers trained; keeps masks
   bool causal = true;
   std::int64_t padded_vocab = 0;  // 0: the architecture's own
   double documents = 1;           // texts packed into a sequence that do not see each other

@@ -17,9 +17,6 @@ GraphOptions tower_options(const Tower& tower, const GraphOptions& options) {
                       .compute = options.compute,
                       .matrices = options.matrices,
                       .flash_attention = options.flash_attention};
-  own.kept.names = options.kept.names;
-  own.transposes = options.transposes;
-  own.casts_weights = options.casts_weights;
   own.causal = false;
   own.frozen = options.frozen_towers;
   return own;

@@ -95,8 +95,7 @@ class Differentiator {
 
   void back(OpId id) {
     const Op op = layer_.ops[id];  // a copy: the vector grows
-    const bool of_a_weight = op.kind == OpKind::cast && op.writes.empty();
-    if (needed(op.reads).empty() || of_a_weight) return;
+    if (needed(op.reads).empty()) return;
     switch (op.kind) {
       case OpKind::matmul:
         return back_matmul(id, op);
@@ -110,13 +109,12 @@ class Differentiator {
     }
   }
 
-  // dx = dy W^T and dW = x^T dy, with dy cast once where the matmul is narrower: for the second
-  // also transposed, where narrow products read along rows alone.
+  // dx = dy W^T and dW = x^T dy, with dy cast once where the matmul is narrower.
   void back_matmul(OpId id, const Op& op) {
     const auto [tokens, n, k, groups] = std::get<Matmul>(op.shape);
     const TensorId x = op.reads[0], weight = op.reads[1];
     const Ids trained = of_role(needed(op.reads), TensorRole::parameter);
-    const Ids dy = cast(id, op, gradients(op.writes), n, !trained.empty());
+    const Ids dy = cast(id, op, gradients(op.writes), n);
 
     if (needed_[x]) {
       Op dgrad = gradient_op(id, op, ".dgrad", Pass::data_gradient);
@@ -139,7 +137,7 @@ class Differentiator {
   }
 
   // dy in the format of the matmul, where that is narrower than what the forward pass cast.
-  Ids cast(OpId id, const Op& op, const Ids& dy, std::int64_t width, bool for_weight) {
+  Ids cast(OpId id, const Op& op, const Ids& dy, std::int64_t width) {
     if (element_size(op.precision) >= element_size(format_[op.reads[0]])) return dy;
     Op cast = gradient_op(id, op, ".dgrad.cast", Pass::data_gradient);
     cast.kind = OpKind::cast;
@@ -147,7 +145,6 @@ class Differentiator {
     cast.parallel = pointwise(layer_.tensors[dy[0]].split);
     cast.precision = layer_.tensors[dy[0]].dtype;
     cast.reads = dy;
-    cast.transposes = op.transposes && for_weight;
     for (const TensorId tensor : dy) {
       Tensor narrow = layer_.tensors[tensor];
       narrow.name += ".cast";

@@ -111,36 +111,15 @@ TensorId LayerWriter::cast(const std::string& name, TensorId x, std::int64_t wid
   const Split split = layer_.tensors[x].split;
   const TensorId y = activation(name, width, split, to);
   elementwise(name, OpKind::cast, width, kCastFlop, pointwise(split), {x}, {y});
-  layer_.ops[layer_.forward.back()].transposes =
-      options_.transposes && weights_ == WeightState::trained;
   return y;
 }
 
-std::vector<TensorId> LayerWriter::linear(const Linear& asked) {
-  Linear linear = asked;
-  if (options_.kept.names.contains(layer_.name + "." + linear.name)) {
-    linear.precision = options_.compute;
-  }
+std::vector<TensorId> LayerWriter::linear(const Linear& linear) {
   const bool casts = narrower(linear.precision, layer_.tensors[linear.x].dtype);
   const TensorId x =
       casts ? cast(linear.name + ".cast", linear.x, linear.width_in, linear.precision) : linear.x;
   const std::vector<TensorId> outputs = product(linear, x);
   return linear.adapted && options_.adapter_rank > 0 ? adapt(linear, outputs) : outputs;
-}
-
-// To the format of the product that comes next, in a copy that does not outlive it. The operands
-// are one and the same parameter: Local knows its two formats.
-void LayerWriter::cast_weight(const Linear& linear, TensorId weight, std::int64_t width_out) {
-  op({.name = linear.name + ".weight_cast",
-      .kind = OpKind::cast,
-      .pass = Pass::forward,
-      .shape = Elementwise{linear.groups * linear.width_in, width_out, kCastFlop},
-      .parallel = linear.parallel,
-      .precision = options_.compute,
-      .reads = {weight},
-      .writes = {},
-      .forward = {},
-      .transposes = options_.transposes});
 }
 
 std::vector<TensorId> LayerWriter::product(const Linear& linear, TensorId x) {
@@ -161,8 +140,6 @@ std::vector<TensorId> LayerWriter::product(const Linear& linear, TensorId x) {
     reads.push_back(parameter(linear.name + ".bias", linear.groups * width_out, options_.compute,
                               bias_split(linear.parallel)));
   }
-  const bool narrow = narrower(linear.precision, options_.compute);
-  if (narrow && options_.casts_weights) cast_weight(linear, weight, width_out);
   op({.name = linear.name,
       .kind = OpKind::matmul,
       .pass = Pass::forward,
@@ -172,8 +149,7 @@ std::vector<TensorId> LayerWriter::product(const Linear& linear, TensorId x) {
       .reads = std::move(reads),
       .writes = writes,
       .forward = {},
-      .quantised = quantised,
-      .transposes = narrow && options_.transposes});
+      .quantised = quantised});
   return writes;
 }
 

@@ -53,7 +53,7 @@ class LayerWriter {
     std::int64_t groups = 1;                // matrices, of experts
     std::optional<Precision> written = {};  // of the outputs, where not `compute`
   };
-  std::vector<TensorId> linear(const Linear& asked);
+  std::vector<TensorId> linear(const Linear& linear);
 
   TensorId norm(const std::string& name, TensorId x);
   // Over the last `width` elements of x.
@@ -80,7 +80,6 @@ class LayerWriter {
  private:
   std::int64_t rows(Parallel parallel) const;
   TensorId cast(const std::string& name, TensorId x, std::int64_t width, Precision to);
-  void cast_weight(const Linear& linear, TensorId weight, std::int64_t width_out);
   std::vector<TensorId> product(const Linear& linear, TensorId x);
   std::vector<TensorId> adapt(const Linear& linear, const std::vector<TensorId>& outputs);
 

@@ -132,8 +132,6 @@ struct Op {
   std::vector<TensorId> reads, writes;
   OpId forward;            // of a gradient: the operator it differentiates; else none
   bool quantised = false;  // a matmul whose weight is brought from 4 bits first
-  // A cast that writes a transposed copy too; a matmul whose gradients' casts do.
-  bool transposes = false;
 };
 
 // What an operator does, undivided: matrix FLOPs (a multiply and an add are two), and bytes at

@@ -199,22 +199,7 @@ Kernel Local::kernel(const Layer& layer, const Turn& turn) const {
   if (op.quantised) kernel.dequantised = matrix_elements(layer, op);
   for (const TensorId id : op.reads) kernel.read += moved(layer, op, id);
   for (const TensorId id : op.writes) kernel.written += moved(layer, op, id) * turn.share;
-  if (op.kind == OpKind::cast && !op.reads.empty()) finish_cast(layer, op, kernel);
   return kernel;
-}
-
-// The copy of a weight is no tensor of its own: it is in the weight's format, and what is read in
-// that of the cast's arithmetic.
-void Local::finish_cast(const Layer& layer, const Op& op, Kernel& kernel) const {
-  const Tensor& operand = layer.tensors[op.reads[0]];
-  if (is_parameter(operand)) {
-    auto& shape = std::get<Elementwise>(kernel.shape);
-    shape.width = std::get<Elementwise>(op.shape).width;
-    shape.rows = std::llround(std::ceil(elements(operand) / static_cast<double>(shape.width)));
-    kernel.read = elements(operand) * element_size(op.precision);
-    kernel.written = bytes(operand);
-  }
-  if (op.transposes) kernel.written *= 2;
 }
 
 double Local::matrix_elements(const Layer& layer, const Op& op) const {

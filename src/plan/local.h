@@ -32,7 +32,6 @@ class Local {
   std::int64_t parts(const Tensor& tensor) const;
   Shape shape(const Op& op, double share) const;
   Bytes moved(const Layer& layer, const Op& op, TensorId tensor) const;
-  void finish_cast(const Layer& layer, const Op& op, Kernel& kernel) const;
 
   const Strategy& s_;
 };

@@ -86,14 +86,10 @@ class FinishWriter {
     const double count = stage_.state.updated();
     const bool on_host = s_.offload == Offload::optimizer || s_.offload == Offload::parameters;
     if (on_host) body.copy({Bytes(count * recipe.gradient_bytes), true});
-    // Copies in 8 bits that stay are made anew of the new weights, by every rank of all it uses.
-    const double narrow = on_host ? 0 : stage_.state.narrow();
     body.update({std::llround(std::ceil(count)),
-                 Bytes(count * (recipe.optimizer_bytes + recipe.gradient_bytes) +
-                       narrow * recipe.weight_bytes),
-                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes) +
-                       narrow * recipe.weight_copies),
-                 on_host, on_host && s_.offload_to_nvme});
+                 Bytes(count * (recipe.optimizer_bytes + recipe.gradient_bytes)),
+                 Bytes(count * (recipe.optimizer_bytes + recipe.weight_bytes)), on_host,
+                 on_host && s_.offload_to_nvme});
     if (s_.offload == Offload::optimizer)
       body.fetch({Bytes(count * recipe.weight_bytes), false}, Event::updated);
   }

@@ -173,7 +173,7 @@ void StageState::add(LayerId id, std::int64_t count, const DataParallel& data,
                      const std::vector<TensorId>& parameters) {
   const Layer& layer = lowering_.graph.layers[id];
   const Recipe& recipe = lowering_.recipe;
-  LayerState state = {id, count, &data, 0, 0, 0, {}, {}, {}, {}, {}, {}};
+  LayerState state = {id, count, &data, 0, 0, {}, {}, {}, {}, {}, {}};
   Bytes weights;
   double copied = 0;  // weights of the layers' matrices, which fp8 keeps a copy of
   for (const TensorId parameter : parameters) {
@@ -184,9 +184,7 @@ void StageState::add(LayerId id, std::int64_t count, const DataParallel& data,
     // No update changes frozen weights: they travel only where each rank holds a part of them.
     if (!tensor.frozen) state.gather += Bytes(elements * recipe.gather_bytes);
     if (tensor.frozen && data.shards(Zero::weights)) state.gather += stored(tensor);
-    const bool narrow = element_size(tensor.dtype) < Bytes(2);
-    if (narrow) copied += elements;
-    if (narrow && !tensor.frozen) state.narrow += elements;
+    if (element_size(tensor.dtype) < Bytes(2)) copied += elements;
   }
   const std::string name = layer.name + (&data == &experts_ ? " experts" : "");
   const auto buffer = [&](const char* what, MemoryTerm term, Bytes size, double bytes,
@@ -274,13 +272,6 @@ double StageState::updated() const {
     const std::int64_t shard = state.data->shards(Zero::optimizer) ? state.data->shard() : 1;
     sum += state.trained * static_cast<double>(state.count) / static_cast<double>(shard);
   }
-  return sum;
-}
-
-double StageState::narrow() const {
-  if (lowering_.recipe.weight_copies == 0) return 0;
-  double sum = 0;
-  for (const LayerState& state : states_) sum += state.narrow * static_cast<double>(state.count);
   return sum;
 }
 

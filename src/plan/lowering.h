@@ -142,7 +142,6 @@ struct LayerState {
   std::int64_t count;        // layers
   const DataParallel* data;  // of its weights
   double trained, frozen;    // parameters of this rank, before ZeRO
-  double narrow;             // of the trained ones, in matrices that are multiplied in 8 bits
   Bytes gather;              // of its weights, as they travel
   BufferId weights, gradients, optimizer;
   BufferId gathered;  // ZeRO-3: weights of all shard ranks, for one pass or for the whole step
@@ -162,7 +161,6 @@ class StageState {
   const std::vector<LayerState>& all() const { return states_; }
   bool holds(LayerId layer) const { return !used_by(layer).empty(); }
   double updated() const;  // parameters that this rank's optimizer updates
-  double narrow() const;   // parameters that it casts to 8 bits to keep them
 
   void allocate(Body& body) const;
 

@@ -67,17 +67,6 @@ std::string job_text(const Job& job) {
   return text;
 }
 
-// "fp8", or of a weighed one "auto (fp8 in 4 of 5 matrices)"; of those of each kind of layer.
-std::string precision_text(const Scenario& scenario, const Answer& answer) {
-  if (!scenario.weighs_precision) return std::string(to_text(scenario.precision));
-  const auto& choices = answer.precision_policy;
-  const auto narrow = std::count_if(choices.begin(), choices.end(), [](const MatrixChoice& choice) {
-    return choice.precision == Precision::fp8;
-  });
-  if (narrow == 0) return fmt::format("auto ({})", to_text(scenario.precision));
-  return fmt::format("auto (fp8 in {} of {} kinds of matrix)", narrow, choices.size());
-}
-
 using Rows = std::vector<std::vector<std::string>>;
 
 void add_run(const Scenario& scenario, const Answer& answer, Rows& rows) {
@@ -111,7 +100,7 @@ Table summary(const Scenario& scenario, const Answer& answer) {
       {"model FLOPs", fmt::format("{:.0f} TFLOP/s a GPU: MFU {}, HFU {} of {:.0f} ({}, {})",
                                   answer.model_flops_per_gpu / 1e12, percent(answer.mfu),
                                   percent(answer.hfu), answer.peak.value() / 1e12,
-                                  to_text(answer.precision), name_of(scenario.convention))},
+                                  to_text(scenario.precision), name_of(scenario.convention))},
       {"memory", memory_text(answer)},
       {"power", fmt::format("{:.0f} W a GPU, {} a step", answer.gpu_power.value(),
                             energy_text(answer.step_energy))}};
@@ -129,13 +118,12 @@ Table time_table(const Answer& answer) {
               .rows = {},
               .indent = "  "};
   const Breakdown& time = answer.time;
-  std::vector<std::pair<const char*, Seconds>> terms = {
+  const std::initializer_list<std::pair<const char*, Seconds>> terms = {
       {"compute", time.compute},
       {"exposed communication", time.exposed_comm},
       {"pipeline bubble", time.bubble},
       {"optimizer", time.optimizer},
       {"overhead", time.overhead}};
-  if (time.host > Seconds()) terms.emplace_back("waiting for host", time.host);
   for (const auto& [name, taken] : terms) {
     const double share = taken / answer.step;
     table.rows.push_back({name, step_text(taken), percent(share), bar(share)});
@@ -224,25 +212,6 @@ void print_autopsy(std::ostream& out, const Answer& answer, const Style& style) 
                      100 * (1 - autopsy.split->step / answer.step));
 }
 
-Table policy_table(const Answer& answer) {
-  Table table{.columns = {{"matrix"},
-                          {"precision"},
-                          {"16 bits", Align::right},
-                          {"fp8", Align::right},
-                          {"because"}},
-              .rows = {},
-              .indent = "  "};
-  const auto text = [](const std::optional<Seconds>& time) {
-    return time ? to_text(*time) : std::string();
-  };
-  for (const MatrixChoice& choice : answer.precision_policy) {
-    table.rows.push_back({choice.layer + " " + choice.matrix,
-                          std::string(to_text(choice.precision)), text(choice.wide),
-                          text(choice.narrow), choice.why});
-  }
-  return table;
-}
-
 Table kernel_table(const Answer& answer) {
   Table table{.columns = {{"longest kernels"},
                           {"launches", Align::right},
@@ -289,8 +258,7 @@ void print_answer(std::ostream& out, const Scenario& scenario, const Answer& ans
                      static_cast<double>(parameters(scenario.model).total()) / 1e9,
                      machine_text(scenario))
       << fmt::format("  {}, {}, {}{} sequences of {} tokens a step\n", scenario.framework.name,
-                     precision_text(scenario, answer), job_text(scenario.job), s.global_batch,
-                     s.seq_len)
+                     to_text(scenario.precision), job_text(scenario.job), s.global_batch, s.seq_len)
       << "  " << strategy_text(s) << '\n';
   if (!answer.feasible) out << style.red("  infeasible  ") << answer.reason << '\n';
   print_warnings(out, answer, style);
@@ -312,10 +280,6 @@ void explain_answer(std::ostream& out, const Scenario& scenario, const Answer& a
     if (answer.autopsy) print_autopsy(out, answer, style);
     out << '\n';
     print_table(out, kernel_table(answer), style);
-  }
-  if (!answer.precision_policy.empty()) {
-    out << '\n';
-    print_table(out, policy_table(answer), style);
   }
   out << '\n';
   Table table{.columns = {{"assumed"}, {"value"}, {"because"}}, .rows = {}, .indent = "  "};

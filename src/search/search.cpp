@@ -226,13 +226,12 @@ Bytes least_memory(const Scenario& scenario) {
 }
 
 std::string why_slower(const Answer& best, const Answer& other) {
-  const std::array<Term, 6> terms = {
+  const std::array<Term, 5> terms = {
       {{"compute", best.time.compute, other.time.compute},
        {"exposed communication", best.time.exposed_comm, other.time.exposed_comm},
        {"pipeline bubble", best.time.bubble, other.time.bubble},
        {"optimizer", best.time.optimizer, other.time.optimizer},
-       {"overhead", best.time.overhead, other.time.overhead},
-       {"waiting for the host", best.time.host, other.time.host}}};
+       {"overhead", best.time.overhead, other.time.overhead}}};
   const Term& worst = *std::max_element(
       terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.more() < b.more(); });
   const double slower = 100 * ((other.step - best.step) / best.step);

@@ -1,6 +1,5 @@
 #include "model/count.h"
 #include "twin/deepspeed_estimate.h"
-#include "twin/launch.h"
 #include "twin/twin.h"
 #include "units/text.h"
 
@@ -119,9 +118,7 @@ Json time_json(const Answer& answer) {
                                                    {"exposed_comm", time.exposed_comm.value()},
                                                    {"bubble", time.bubble.value()},
                                                    {"optimizer", time.optimizer.value()},
-                                                   {"overhead", time.overhead.value()},
-                                                   {"host", time.host.value()}})},
-                       {"bound", answer.bound}});
+                                                   {"overhead", time.overhead.value()}})}});
 }
 
 Json dollars(const std::optional<Dollars>& value) { return value ? Json(value->value()) : Json(); }
@@ -171,22 +168,6 @@ Json job_json(const Job& job) {
                        {"fp8_copies", name_of(job.fp8_copies)}});
 }
 
-Json policy_json(const std::vector<MatrixChoice>& choices) {
-  const auto seconds = [](const std::optional<Seconds>& time) {
-    return time ? Json(time->value()) : Json();
-  };
-  Json list = Json::array();
-  for (const MatrixChoice& choice : choices) {
-    list.push_back(Json::object({{"layer", choice.layer},
-                                 {"matrix", choice.matrix},
-                                 {"precision", to_text(choice.precision)},
-                                 {"seconds_16_bit", seconds(choice.wide)},
-                                 {"seconds_fp8", seconds(choice.narrow)},
-                                 {"reason", choice.why}}));
-  }
-  return list;
-}
-
 Json layers_json(const std::vector<std::int64_t>& layers) {
   Json list = Json::array();
   for (const std::int64_t count : layers) list.push_back(count);
@@ -203,7 +184,7 @@ void set_numbers(Json& json, const Scenario& scenario, const Answer& answer) {
   json.set("flop_convention", name_of(scenario.convention));
   json.set("mfu", number(answer.mfu));
   json.set("hfu", number(answer.hfu));
-  json.set("mfu_peak", Json::object({{"precision", to_text(answer.precision)},
+  json.set("mfu_peak", Json::object({{"precision", to_text(scenario.precision)},
                                      {"tflops", answer.peak.value() / 1e12}}));
   json.set("memory", answer.priced ? memory_json(scenario, answer) : Json());
   json.set("time", answer.priced ? time_json(answer) : Json());
@@ -262,11 +243,7 @@ Json to_json(const Scenario& scenario, const Answer& answer) {
   json.set("model", scenario.model.name);
   json.set("machine", machine_json(scenario));
   json.set("framework", scenario.framework.name);
-  json.set("launch", name_of(scenario.launch));
-  json.set("precision", scenario.weighs_precision ? "auto" : to_text(scenario.precision));
-  if (scenario.weighs_precision) {
-    json.set("precision_policy", policy_json(answer.precision_policy));
-  }
+  json.set("precision", to_text(scenario.precision));
   json.set("job", job_json(scenario.job));
   json.set("strategy", to_json(scenario.strategy));
   return json;

@@ -48,11 +48,10 @@ struct Job {
   bool adapts_attention = true, adapts_feed_forward = true;
   bool trains_embeddings = false;  // though the stack is frozen
   bool freezes_stack = false, freezes_towers = false, freezes_projector = false;
-  double documents = 1;         // packed into a sequence
-  double padding = 0;           // share of a sequence's tokens that are not trained
-  double images = 1;            // a sequence, of each tower
-  double expert_load = 1;       // copies that the fullest rank computes over the even share
-  bool fixed_capacity = false;  // of every expert, whatever the router wants: `expert_load`
+  double documents = 1;    // packed into a sequence
+  double padding = 0;      // share of a sequence's tokens that are not trained
+  double images = 1;       // a sequence, of each tower
+  double expert_load = 1;  // copies that the fullest rank computes over the even share
   Fp8Copies fp8_copies = Fp8Copies::none;
   std::optional<BatchRamp> ramp;
 

@@ -6,7 +6,6 @@
 #include "catalog/named_model.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "twin/launch.h"
 #include "twin/resolver.h"
 
 namespace orrery {
@@ -92,55 +91,25 @@ void Resolver::model() {
 void Resolver::precision() {
   const Gpu& gpu = scenario_.cluster.gpu;
   const Asked given = asked("precision");
-  scenario_.weighs_precision = given && given.text() == "auto";
-  if (given && !scenario_.weighs_precision) {
-    scenario_.precision = given.choice<Precision>({{"fp32", Precision::fp32},
-                                                   {"tf32", Precision::tf32},
-                                                   {"bf16", Precision::bf16},
-                                                   {"fp16", Precision::fp16},
-                                                   {"fp8", Precision::fp8},
-                                                   {"auto", Precision::bf16}});
-    try {
-      gpu.required_peak(scenario_.precision);
-    } catch (const InputError& error) {
-      throw error.within(given.place());
-    }
+  if (!given || given.text() == "auto") {
+    scenario_.precision = gpu.supports(Precision::bf16)   ? Precision::bf16
+                          : gpu.supports(Precision::fp16) ? Precision::fp16
+                                                          : Precision::fp32;
+    assume("precision", std::string(to_text(scenario_.precision)),
+           scenario_.precision == Precision::bf16
+               ? "the usual choice where the GPU has it; fp8 only when asked for"
+               : "the best that this GPU has for training");
     return;
   }
-  scenario_.precision = gpu.supports(Precision::bf16)   ? Precision::bf16
-                        : gpu.supports(Precision::fp16) ? Precision::fp16
-                                                        : Precision::fp32;
-  if (scenario_.weighs_precision) return;
-  assume("precision", std::string(to_text(scenario_.precision)),
-         scenario_.precision == Precision::bf16
-             ? "the usual choice where the GPU has it; fp8 only when asked for"
-             : "the best that this GPU has for training");
-}
-
-// "first:1,last:2", as Megatron-LM's num_layers_at_start_in_bf16 and num_layers_at_end_in_bf16.
-void Resolver::kept_layers() {
-  const Asked given = asked("fp8-keep-layers");
-  if (!given) return;
-  if (scenario_.precision != Precision::fp8 && !scenario_.weighs_precision) {
-    given.fail("keeps layers in 16 bits, and no other is multiplied in fp8",
-               "add --precision fp8 or auto, or leave it out");
-  }
-  KeptMatrices& kept = scenario_.kept;
-  for (const std::string& part : given.list()) {
-    const std::size_t colon = part.find(':');
-    const std::string end = part.substr(0, colon);
-    if (colon == std::string::npos || (end != "first" && end != "last")) {
-      given.fail("is not first:N,last:N", "give one such as first:1,last:1");
-    }
-    Request count = request_;
-    count.values["fp8-keep-layers"] = part.substr(colon + 1);
-    (end == "first" ? kept.first_layers : kept.last_layers) =
-        Asked(count, "fp8-keep-layers").whole(0, scenario_.model.layers);
-  }
-  if (kept.first_layers + kept.last_layers > scenario_.model.layers) {
-    given.fail(fmt::format("are more than the {} layers of {}", scenario_.model.layers,
-                           scenario_.model.name),
-               "keep fewer, or use --precision bf16");
+  scenario_.precision = given.choice<Precision>({{"fp32", Precision::fp32},
+                                                 {"tf32", Precision::tf32},
+                                                 {"bf16", Precision::bf16},
+                                                 {"fp16", Precision::fp16},
+                                                 {"fp8", Precision::fp8}});
+  try {
+    gpu.required_peak(scenario_.precision);
+  } catch (const InputError& error) {
+    throw error.within(given.place());
   }
 }
 
@@ -157,29 +126,6 @@ void Resolver::framework() {
   } else {
     scenario_.attention = scenario_.framework.defaults.attention;
     assume("attention", std::string(name_of(scenario_.attention)), habit());
-  }
-}
-
-void Resolver::launch() {
-  const Asked given = asked("launch");
-  Framework& framework = scenario_.framework;
-  const Launch usual = framework.defaults.launch;
-  if (!given) {
-    scenario_.launch = usual;
-    assume("launch", std::string(name_of(usual)), habit());
-    return;
-  }
-  scenario_.launch = given.choice<Launch>(
-      {{"eager", Launch::eager}, {"compiled", Launch::compiled}, {"graph", Launch::graph}});
-  if (!accepts(framework.rules.launch, given.text())) {
-    given.fail("is no way in which " + framework.rules.title + " launches kernels (" +
-                   framework.rules.launch->source + ")",
-               "it takes " + join(framework.rules.launch->values));
-  }
-  if (scenario_.launch == usual) return;
-  change_launch(framework, scenario_.launch);
-  for (Assumption& assumption : launch_assumptions(framework, scenario_.launch)) {
-    scenario_.assumptions.push_back(std::move(assumption));
   }
 }
 
@@ -234,9 +180,7 @@ Scenario Resolver::run() {
   model();
   machine();
   precision();
-  kept_layers();
   framework();
-  launch();
   power_and_price();
   scenario_.kernels = job_kernels(catalog_, scenario_.cluster.gpu, scenario_.power_cap);
   lengths();
@@ -244,9 +188,6 @@ Scenario Resolver::run() {
   strategy();
   run_length();
   convention();
-  for (std::string& caution : launch_cautions(scenario_)) {
-    scenario_.warnings.push_back(std::move(caution));
-  }
   return std::move(scenario_);
 }
 

@@ -23,8 +23,8 @@ bool has_projector(const Architecture& model) {
 void Resolver::refuse_meaningless_of_custom() const {
   const Custom& custom = scenario_.model.custom;
   if (!custom) return;
-  for (const char* key : {"lora-rank", "lora-targets", "freeze", "train-embeddings", "packed",
-                          "attention", "fp8-keep-layers"}) {
+  for (const char* key :
+       {"lora-rank", "lora-targets", "freeze", "train-embeddings", "packed", "attention"}) {
     refuse(key, "means nothing of operators described by hand", "leave it out");
   }
   const Asked task = asked("task");
@@ -169,7 +169,6 @@ void Resolver::experts() {
   }
   if (capacity) {
     job.expert_load = capacity.number(0.1, most);
-    job.fixed_capacity = true;
   } else if (load) {
     job.expert_load = load.number(1, most);
   } else {
@@ -180,7 +179,7 @@ void Resolver::experts() {
 void Resolver::fp8_copies() {
   const Asked given = asked("fp8-copies");
   if (!given) {
-    if (scenario_.precision == Precision::fp8 || scenario_.weighs_precision) {
+    if (scenario_.precision == Precision::fp8) {
       assume("fp8-copies", "none", "weights are cast anew at each use");
     }
     return;
@@ -188,8 +187,7 @@ void Resolver::fp8_copies() {
   scenario_.job.fp8_copies = given.choice<Fp8Copies>({{"none", Fp8Copies::none},
                                                       {"weights", Fp8Copies::weights},
                                                       {"transposed", Fp8Copies::transposed}});
-  if (scenario_.job.fp8_copies != Fp8Copies::none && scenario_.precision != Precision::fp8 &&
-      !scenario_.weighs_precision) {
+  if (scenario_.job.fp8_copies != Fp8Copies::none && scenario_.precision != Precision::fp8) {
     given.fail("keeps fp8 copies of weights that are multiplied in " +
                    std::string(to_text(scenario_.precision)),
                "add --precision fp8, or leave it out");

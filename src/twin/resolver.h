@@ -34,9 +34,7 @@ class Resolver {
   void refuse_unknown_keys() const;
   void model();
   void precision();
-  void kept_layers();
   void framework();
-  void launch();
   void lengths();
   void run_length();
   void convention();

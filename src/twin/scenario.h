@@ -58,11 +58,7 @@ struct Scenario {
   Strategy strategy;
   Job job;
   Precision precision;  // bf16, fp16, fp8, ...: of the linear layers
-  // --precision auto: `precision` is 16 bits wide, and the door weighs fp8 against it by matrix.
-  bool weighs_precision = false;
-  KeptMatrices kept;  // in 16 bits though `precision` is fp8
   AttentionKernel attention;
-  Launch launch;
   JobKernels kernels;
   FlopConvention convention;
   std::optional<Tokens> tokens;               // of the whole run

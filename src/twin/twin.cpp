@@ -9,7 +9,6 @@
 #include "core/text.h"
 #include "cost/price.h"
 #include "model/build.h"
-#include "twin/launch.h"
 #include "twin/power.h"
 #include "twin/remedy.h"
 #include "twin/run_time.h"
@@ -201,27 +200,6 @@ void check_memory(const Scenario& scenario, Answer& answer, Unfit unfit) {
                         answer.capacity.value() / (1 << 30));
 }
 
-struct Weighed {
-  Settled settled;
-  Answer answer;
-};
-
-// Of what the scenario may be settled as: first what fits, then what is fastest; by matrix where
-// they are equal but for rounding.
-Weighed weigh(const Scenario& scenario, const EvidenceTable& table, Unfit unfit) {
-  std::optional<Weighed> best;
-  for (Settled& settled : precision_candidates(scenario)) {
-    Answer answer = price_scenario(settled.scenario, table, unfit);
-    const bool fits_alone = best && answer.feasible && !best->answer.feasible;
-    const bool as_well = best && answer.feasible == best->answer.feasible;
-    const bool faster = as_well && answer.priced &&
-                        (!best->answer.priced || answer.step < best->answer.step * (1 - 1e-9));
-    if (!best || fits_alone || faster) best = Weighed{std::move(settled), std::move(answer)};
-  }
-  best->answer.precision_policy = best->settled.choices;
-  return std::move(*best);
-}
-
 void set_job(GraphOptions& options, const Job& job) {
   options.documents = job.documents;
   options.frozen = job.freezes_stack;
@@ -253,10 +231,6 @@ GraphOptions graph_options(const Scenario& scenario) {
                     : scenario.precision == Precision::fp16 ? Precision::fp16
                                                             : Precision::bf16;
   options.matrices = scenario.precision;
-  options.kept = scenario.kept;
-  const GpuArchitecture chip = scenario.cluster.gpu.architecture;
-  options.transposes = chip == GpuArchitecture::hopper || chip == GpuArchitecture::ada;
-  options.casts_weights = scenario.job.fp8_copies == Fp8Copies::none;
   options.flash_attention = scenario.attention != AttentionKernel::unfused;
   options.dropout = scenario.framework.defaults.dropout;
   options.causal = scenario.model.causal;
@@ -270,7 +244,7 @@ Setting setting_of(const Scenario& scenario) {
           .rules = scenario.framework.rules,
           .gpus = scenario.cluster.gpus,
           .gpus_per_node = scenario.cluster.gpus_per_node,
-          .eight_bit = scenario.precision == Precision::fp8 && scenario.kept.names.empty(),
+          .eight_bit = scenario.precision == Precision::fp8,
           .fused_attention = scenario.attention != AttentionKernel::unfused};
 }
 
@@ -326,9 +300,6 @@ std::int64_t padded_vocab(const Scenario& scenario) {
 }
 
 std::vector<HeldBuffer> buffers_at_peak(const Scenario& scenario, ClassId at) {
-  if (scenario.weighs_precision) {
-    return buffers_at_peak(weigh(scenario, {}, Unfit::price).settled.scenario, at);
-  }
   const Program program = program_of(scenario);
   std::vector<HeldBuffer> buffers = held_at_peak(program.classes[at]);
   const Bytes more = beside(peak_memory(program).by_class[at], scenario.framework);
@@ -339,18 +310,13 @@ std::vector<HeldBuffer> buffers_at_peak(const Scenario& scenario, ClassId at) {
 }
 
 Peak scenario_memory(const Scenario& scenario) {
-  if (scenario.weighs_precision) {
-    return scenario_memory(weigh(scenario, {}, Unfit::price).settled.scenario);
-  }
   EXPECT(broken_rules(scenario.strategy, setting_of(scenario)).empty());
   return memory_of(program_of(shortened(scenario)), scenario.framework);
 }
 
 Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfit unfit) {
-  if (scenario.weighs_precision) return weigh(scenario, table, unfit).answer;
   Answer answer;
   answer.warnings = scenario.warnings;
-  answer.precision = scenario.precision;
   answer.shards_weights = scenario.strategy.zero == Zero::weights;
   answer.kind = kind_of(scenario);
   answer.network = network_rate(scenario.cluster);
@@ -380,10 +346,6 @@ Answer price_scenario(const Scenario& scenario, const EvidenceTable& table, Unfi
   answer.step = timing.step;
   answer.time = timing.breakdown;
   add_growth(scenario, answer);
-  answer.bound = bound_of(answer.time);
-  if (std::string warning = host_warning(scenario, answer.time); !warning.empty()) {
-    answer.warnings.push_back(std::move(warning));
-  }
   const ClassId slowest = busiest(timing);
   answer.kernels = kernel_shares(program, prices, slowest);
   rate(scenario, program, answer);

@@ -10,7 +10,6 @@
 #include "cost/memory.h"
 #include "plan/rules.h"
 #include "twin/evidence.h"
-#include "twin/precision.h"
 #include "twin/scenario.h"
 
 namespace orrery {
@@ -61,12 +60,10 @@ struct Answer {
   std::vector<std::string> warnings;
   Seconds step;
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0;
-  double model_flops_per_gpu = 0;              // FLOP/s
-  double mfu = 0, hfu = 0;                     // against `peak`
-  Precision precision;                         // the narrowest of the linear layers
-  std::vector<MatrixChoice> precision_policy;  // of a scenario that weighs its precision
-  FlopPerSecond peak;                          // dense, of `precision`
-  Peak memory;                                 // framework context and allocator slack included
+  double model_flops_per_gpu = 0;  // FLOP/s
+  double mfu = 0, hfu = 0;         // against `peak`
+  FlopPerSecond peak;              // dense, of the scenario's precision
+  Peak memory;                     // framework context and allocator slack included
   IdVector<ClassId, std::string> classes;
   bool shards_weights = false;  // ZeRO-3
   std::string kind;             // of job, as evidence groups them
@@ -76,7 +73,6 @@ struct Answer {
   std::optional<Bytes> balanced;  // the peak if every expert had its even share of the tokens
   std::optional<Autopsy> autopsy;
   Breakdown time;
-  std::string_view bound;  // bound_of(time)
   Watts gpu_power;
   Joules step_energy;                // all GPUs
   std::optional<Dollars> step_cost;  // all GPUs
