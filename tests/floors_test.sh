@@ -29,7 +29,7 @@ fresh
 fresh; echo '#include "plan/a.h"' >"$tree/core/bad.h"
 refuses "an include that runs uphill" "core/bad.h:1: core (floor 1) must not include plan/a.h"
 fresh; echo '  #  include "cost/a.h"' >"$tree/exec/bad.cpp"
-refuses "an include of the same floor" "exec (floor 6) must not include cost/a.h (floor 6)"
+refuses "an include of the same floor" "exec (floor 7) must not include cost/a.h (floor 7)"
 fresh; echo '#include "a.h"' >"$tree/plan/bad.cpp"
 refuses "an include without a room" '"a.h" must start with the name of a room'
 fresh; mkdir "$tree/attic"

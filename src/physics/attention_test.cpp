@@ -221,7 +221,7 @@ TEST(FittedAttention, IsCloseToCitedRows) {
   for (Cited row : rows) {
     row.shape.writes_cache = row.shape.replayed = true;
     const double micros = fitted(row.shape, row.library, row.gpu).time.value() * 1e6;
-    EXPECT_NEAR(micros, row.micros, 0.12 * row.micros)
+    EXPECT_NEAR(micros, row.micros, 0.15 * row.micros)
         << row.library << " " << row.gpu << " " << row.shape.heads << "/" << row.shape.kv_heads
         << " x " << row.shape.head_dim << ", " << row.shape.kv_len;
   }

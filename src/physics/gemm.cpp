@@ -167,7 +167,7 @@ Cost cost_of(const Tile& tile, const Work& work, const P& p) {
   cost.compute = 2 * tile.m * tile.n * depth / work.rate;
   cost.feed = (tile.m * work.input + tile.n * work.weight) * depth /
               std::min(p.feed.value(), p.shared_feed.value() / std::min(cost.ctas, work.sms));
-  cost.tail = work.result * tile.m * tile.n / p.epilogue.value();
+  cost.tail = 2 * tile.m * tile.n / p.epilogue.value();
   if (tile.split > 1) {
     cost.joined =
         p.split.value() + 8 * work.batch * work.m * work.n * tile.split / p.shared_feed.value();

@@ -77,7 +77,7 @@ struct GemmTime : KernelTime {
 };
 
 /// For each tile (bm, bn) and split s of k, with T = ceil(m/bm) ceil(n/bn) s CTAs over S SMs: a CTA
-/// takes w = (tc^q + tl^q)^(1/q) + bm bn result / E, tc = 2 bm bn k/s / R its arithmetic at the
+/// takes w = (tc^q + tl^q)^(1/q) + 2 bm bn / E, tc = 2 bm bn k/s / R its arithmetic at the
 /// issue limit and tl = (bm + bn) k/s e / B its operands; the product takes waves w joined with its
 /// traffic by the same norm, and with s > 1 the sum of its parts. The best counts, at the clock
 /// that the power limit leaves. Waves are smooth or whole by `quantisation`. Cost: 32 tiles at

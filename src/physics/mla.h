@@ -35,7 +35,7 @@ struct MlaPrefillShape {
   bool absorbed = false;
   Precision precision = Precision::bf16;
   Bytes element = Bytes(2);  ///< of the cache
-  MlaWidths widths;
+  MlaWidths widths = {};
 };
 
 /// A new token (or `queries` of them) of each sequence against a cache of `keys` latents.
@@ -43,7 +43,7 @@ struct MlaDecodeShape {
   std::int64_t batch = 0, heads = 0, keys = 0, queries = 1;
   Precision precision = Precision::bf16;
   Bytes element = Bytes(2);  ///< of the cache
-  MlaWidths widths;
+  MlaWidths widths = {};
 };
 
 /// A tile of queries walks its keys on one SM; tiles fill the SMs in waves.

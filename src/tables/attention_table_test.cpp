@@ -55,7 +55,7 @@ TEST(AttentionTable, ReadsThePapersRows) {
 TEST(AttentionTable, ShowsNoFitWhatIsOffTheFastPath) {
   const KernelTable table = read(
       "A100-SXM4-80GB,bf16,decode,4,64,1,128,1,4096,1,fwd,20,trtllm 1.0.0,aic,bf16,\n"
-      "A100-SXM4-80GB,bf16,decode,4,64,8,128,1,4096,1,fwd,20,trtllm 1.0.0,aic,bf16,\n");
+      "A100-SXM4-80GB,bf16,decode,4,64,8,128,1,1024,1,fwd,20,trtllm 1.0.0,aic,bf16,\n");
   EXPECT_FALSE(table.rows[0].fitted);
   EXPECT_TRUE(table.rows[1].fitted);
 }
