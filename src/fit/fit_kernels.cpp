@@ -70,6 +70,20 @@ std::vector<ParameterInfo> starting_from(const KernelSet* known, const Operator&
   return parameters;
 }
 
+// What no row depends on stays where the search began: it would only drift.
+std::vector<double> without_drift(std::vector<double> values,
+                                  const std::vector<ParameterInfo>& parameters,
+                                  const std::vector<KernelRow>& rows, const Operator& model,
+                                  const Device& device) {
+  const std::vector<double> times = model.times(rows, device, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::vector<double> trial = values;
+    trial[i] = parameters[i].start;
+    if (model.times(rows, device, trial) == times) values = trial;
+  }
+  return values;
+}
+
 }  // namespace
 
 bool seen_by_fit(std::uint64_t family) { return family % 2 == 0; }
@@ -92,8 +106,9 @@ std::vector<KernelSet> fit_kernels(const KernelTable& table, const Catalog& cata
 
     const FoundSet found = known.find(op, variant, library, gpu);
     const KernelSet* start = found.own_gpu && found.own_library ? found.set : nullptr;
-    const std::vector<double> values = minimise(
-        starting_from(start, model),
+    const std::vector<ParameterInfo> parameters = starting_from(start, model);
+    const std::vector<double> found_values = minimise(
+        parameters,
         [&](std::span<const double> at) {
           std::vector<double> errors = model.times(seen, device, at);
           for (std::size_t i = 0; i < seen.size(); ++i) {
@@ -102,6 +117,7 @@ std::vector<KernelSet> fit_kernels(const KernelTable& table, const Catalog& cata
           return errors;
         },
         request.minimise);
+    const std::vector<double> values = without_drift(found_values, parameters, seen, model, device);
 
     KernelSet set;
     set.op = op;

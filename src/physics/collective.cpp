@@ -36,13 +36,13 @@ constexpr std::array<Parameter<P>, 34> parameter_table = {{
     {{"switch_start", 5e-6, 100e-6, 20e-6, "of NVLS"}, &P::switch_start},
     {{"switch_rate", 0.3, 0.8, 0.6, "of NVLS, share of the links"}, &P::switch_rate},
     {{"switch_ramp", 0.5e-6, 400e-6, 60e-6, "lost before the full rate"}, &P::switch_ramp},
-    {{"switch_ramp_at", 0.1e6, 1e9, 14e6, "bytes by which half of it is"}, &P::switch_ramp_at},
+    {{"switch_ramp_at", 0.1e6, 30e6, 14e6, "bytes by which half of it is"}, &P::switch_ramp_at},
     {{"exchange_start", 1e-6, 40e-6, 6.2e-6, "of short messages"}, &P::exchange_start},
     {{"exchange_hop", 0.01e-6, 3e-6, 0.3e-6, "a peer more"}, &P::exchange_hop},
     {{"exchange_ll", 0.5e9, 100e9, 6e9, "of one short message"}, &P::exchange_ll},
     {{"exchange_full_start", 2e-6, 80e-6, 13e-6, "of long messages"}, &P::exchange_full_start},
     {{"exchange_free", 10e3, 10e6, 1e6, "within that"}, &P::exchange_free},
-    {{"exchange_rate", 0.3, 1.2, 0.95, "share of the links"}, &P::exchange_rate},
+    {{"exchange_rate", 0.3, 1.0, 0.9, "share of the links"}, &P::exchange_rate},
     {{"crowd", 0.0001, 0.15, 0.03, "what a peer more costs of it"}, &P::crowd},
     {{"exchange_copy", 100e9, 20e12, 0.9e12, "own part"}, &P::exchange_copy},
 }};
@@ -52,12 +52,25 @@ constexpr std::array<Parameter<P>, 34> parameter_table = {{
 constexpr double net_ring[] = {2.7e-6, 4.0e-6, 14e-6};
 constexpr double net_tree[] = {5.0e-6, 8.5e-6, 14e-6};
 constexpr double net_share[] = {0.5, 0.92, 1.0};
+// Of a tree's rate by the same model, for powers of two from 64 B on.
+constexpr double tree_corrections[3][23] = {
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .5, .5, .6, .6, .7, .8, .9, 1}};
 // Messages of an all-to-all start together: a node more costs this much of a ring's step.
 constexpr double exchange_crossing = 0.4;
 // NCCL gives the switch no reduction of four ranks or fewer.
 constexpr double in_switch_ranks = 5;
 // Crowding was measured among eight.
 constexpr double most_crowding = 6;
+
+double tree_correction(Protocol protocol, double size) {
+  const auto& table = tree_corrections[static_cast<std::size_t>(protocol)];
+  const double at = std::clamp(std::log2(size / 64), 0.0, 22.0);
+  const auto below = static_cast<std::size_t>(at);
+  const double share = at - std::floor(at);
+  return table[below] * (1 - share) + table[std::min<std::size_t>(below + 1, 22)] * share;
+}
 
 // A group on its nodes; plain numbers in base units.
 class Spread {
@@ -162,13 +175,15 @@ class Spread {
     return line;
   }
 
-  // Up and down a chain in each node and a double binary tree over nodes.
+  // Up and down a chain in each node and a double binary tree over nodes, which keeps the rate of
+  // middle sizes down.
   Line tree(Protocol protocol) const {
     const double size = shape_.size.value();
     Line line = links(protocol, size, 2 * (local_ - 1));
     const auto p = static_cast<std::size_t>(protocol);
     line.latency += 2 * depth() * (net_tree[p] + shape_.on.fabric_latency.value());
-    line.transfer = std::max(line.transfer, through_nic(size, tree_share()) / net_share[p]);
+    const double nic = through_nic(size, tree_share()) / net_share[p];
+    line.transfer = std::max(line.transfer, nic) / tree_correction(protocol, size);
     return line;
   }
 
@@ -220,7 +235,9 @@ class Spread {
     const double nic = through_nic(size, ring_share()) / net_share[p];
     if (is_short) {
       const double message = pair ? size : chunk_;
-      return {p_.exchange_start.value() + latency, std::max(message / p_.exchange_ll.value(), nic)};
+      return {p_.exchange_start.value() + latency,
+              std::max(
+                  {message / p_.exchange_ll.value(), local_ == 1 ? 0 : linked(size) / link_, nic})};
     }
     const double sent = linked(size);
     const double crowding = 1 + p_.crowd * std::min(std::max(local_ - 2, 0.0), most_crowding);
@@ -333,6 +350,10 @@ CollectiveTime collective_time(const CollectiveShape& shape, const P& parameters
   CollectiveTime answer = timed(shape, parameters);
   answer.bound = answer.start > 0.5 * answer.time ? Bound::latency : Bound::links;
   answer.bytes = 2 * shape.size;  // read and written once
+  if (shape.copied) {
+    answer.time += answer.bytes / device.memory;
+    answer.bytes *= 2;
+  }
   answer.memory = answer.bytes / device.memory;
   answer.clock = device.boost;
   answer.power = device.power.floor;

@@ -33,6 +33,7 @@ struct CollectiveShape {
   Precision dtype = Precision::bf16;
   /// Of an all-to-all of tokens: copies of each, of which those for one node travel there as one.
   std::int64_t copies = 1;
+  bool copied = false;  ///< into another buffer first
   Interconnect on;
 };
 

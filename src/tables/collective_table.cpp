@@ -4,6 +4,7 @@
 
 #include "catalog/gpu_label.h"
 #include "core/csv_cells.h"
+#include "tables/expert_exchange_rows.h"
 #include "tables/kernel_tables.h"
 
 namespace orrery {
@@ -36,13 +37,19 @@ constexpr NamedRate nvlinks[] = {{"NVLink5", 900}, {"NVLink4", 450}, {"NVLink3",
 constexpr double bridge = 300;
 constexpr double pcie_4 = 31.5, pcie_5 = 63;
 
-// Of a GPU's share of its node's NICs. A BM.GPU4.8 of OCI has 16 ports of 100 Gb/s for 8 GPUs, a
-// P6-B200 of AWS 8 of 400.
-constexpr NamedRate fabrics[] = {{"8x400", 50}, {"NDR 400Gb/s", 50}, {"CX7 400Gb/s", 50},
-                                 {"8x200", 25}, {"OCI RoCE", 25},    {"8 NICs per node", 50}};
-// What a NIC's writes reach (data/fabrics), and one way through an idle fabric: rows do not say.
-constexpr double nic_efficiency = 0.969;
-constexpr Seconds fabric_latency(3e-6);
+// Of a GPU's share of its node's NICs; a BM.GPU4.8 of OCI has 16 ports of 100 Gb/s for 8 GPUs, a
+// P6-B200 of AWS 8 of 400. One way through the idle fabric: what small all-reduces of two nodes
+// leave of their time; InfiniBand as OCI's, EFA as in data/fabrics.
+struct NamedFabric {
+  std::string_view word;
+  double gigabytes;
+  Seconds latency;
+};
+constexpr NamedFabric fabrics[] = {
+    {"RoCE 8x400", 50, Seconds(9e-6)},       {"TCPXO 8x200", 25, Seconds(50e-6)},
+    {"OCI RoCE", 25, Seconds(3e-6)},         {"8 NICs per node", 50, Seconds(9e-6)},
+    {"InfiniBand 8x400", 50, Seconds(3e-6)}, {"NDR 400Gb/s", 50, Seconds(3e-6)}};
+constexpr double nic_efficiency = 0.969;  // of long writes (data/fabrics)
 
 template <std::size_t N>
 std::optional<double> rate_in(const NamedRate (&rates)[N], std::string_view text) {
@@ -117,12 +124,43 @@ std::uint64_t family_of(const CollectiveShape& shape) {
          static_cast<std::uint64_t>(shape.op);
 }
 
+// --- all-reduces of engines ---------------------------------------------------------------------
+
+std::optional<Engine> engine_of(const CsvCells& cells) {
+  const std::string_view label = cells.text("library");
+  if (!mentions(label, "all-reduce (")) return std::nullopt;
+  const std::string library = library_named(label);
+  return library == "vllm"     ? Engine::vllm
+         : library == "sglang" ? Engine::sglang
+                               : Engine::tensorrt_llm;
+}
+
+// Above its own buffers an engine calls NCCL, which has no set of that library's name.
+void read_engine(const CsvCells& cells, Engine engine, CollectiveShape& shape, KernelRow& row) {
+  const bool eager = mentions(cells.text("library"), "_eager");
+  row.library = library_named(cells.text("library"));
+  const CustomAllReduceShape custom = {.engine = engine,
+                                       .architecture = shape.on.architecture,
+                                       .ranks = shape.ranks,
+                                       .size = shape.size,
+                                       .link = shape.on.intra,
+                                       .copied = eager};
+  if (all_reduce_way(custom) == AllReduceWay::nccl) {
+    shape.copied = eager;
+    row.shape = shape;
+    row.fitted = false;
+    return;
+  }
+  row.op = "all-reduce-custom";
+  row.variant = eager ? "eager" : "graph";
+  row.shape = custom;
+}
+
 // Empty where it is read; else why it is not.
 std::string read(const CsvCells& cells, KernelRow& row) {
   const auto op = op_named(cells.text("op"));
   if (!op) return "no model of " + std::string(cells.text("op"));
   if (!cells.has("time_us") || !cells.has("bytes")) return "no time or size";
-  if (mentions(cells.text("library"), "all-reduce (")) return "no model of custom all-reduces";
   if (!cells.has("gpus")) return "the count of GPUs is not stated";
   CollectiveShape shape;
   shape.op = *op;
@@ -134,10 +172,12 @@ std::string read(const CsvCells& cells, KernelRow& row) {
   shape.on.architecture = architecture_of(row.gpu);
   join_in_node(cells.text("fabric"), shape.on, shape.local);
   if (shape.nodes > 1) {
-    const auto rate = rate_in(fabrics, cells.text("fabric"));
-    if (!rate) return "the fabric's rate is not stated";
-    shape.on.inter = BytesPerSecond(*rate * 1e9 * nic_efficiency);
-    shape.on.fabric_latency = fabric_latency;
+    const std::string_view fabric = cells.text("fabric");
+    const auto* found = std::ranges::find_if(
+        fabrics, [&](const NamedFabric& one) { return mentions(fabric, one.word); });
+    if (found == std::end(fabrics)) return "the fabric's rate is not stated";
+    shape.on.inter = BytesPerSecond(found->gigabytes * 1e9 * nic_efficiency);
+    shape.on.fabric_latency = found->latency;
   }
   row.op = "collective";
   row.variant = to_text(shape.on.link);
@@ -146,6 +186,7 @@ std::string read(const CsvCells& cells, KernelRow& row) {
   row.family = family_of(shape);
   row.fitted = is_clean(row, shape);
   row.shape = shape;
+  if (const auto engine = engine_of(cells)) read_engine(cells, *engine, shape, row);
   return "";
 }
 
@@ -160,7 +201,8 @@ KernelTable collective_table(const CsvTable& table, const std::string& place) {
     row.line = line.line;
     row.gpu = gpu_named(cells.text("gpu"));
     row.source = cells.text("source");
-    const std::string reason = read(cells, row);
+    const std::string reason =
+        cells.text("op").starts_with("ep_") ? read_expert_exchange(cells, row) : read(cells, row);
     if (!reason.empty()) {
       all.skipped.push_back({line.line, reason});
       continue;

@@ -9,6 +9,8 @@
 
 #include "physics/attention_shape.h"
 #include "physics/collective.h"
+#include "physics/custom_all_reduce.h"
+#include "physics/expert_exchange.h"
 #include "physics/gemm.h"
 #include "physics/mla.h"
 #include "physics/traffic.h"
@@ -16,8 +18,9 @@
 
 namespace orrery {
 
-using KernelShape = std::variant<AttentionShape, GemmShape, TrafficShape, CollectiveShape,
-                                 MlaPrefillShape, MlaDecodeShape>;
+using KernelShape =
+    std::variant<AttentionShape, GemmShape, TrafficShape, CollectiveShape, MlaPrefillShape,
+                 MlaDecodeShape, CustomAllReduceShape, ExpertExchangeShape>;
 
 struct KernelRow {
   std::int64_t line = 0;  ///< of its table

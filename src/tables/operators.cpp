@@ -43,7 +43,11 @@ std::span<const Operator> operators() {
           "attention-decode"),
       operator_of<AttentionParameters, AttentionShape, attention_time>("attention-encoder"),
       operator_of<AttentionParameters, AttentionShape, attention_time>("attention-prefill"),
+      operator_of<CustomAllReduceParameters, CustomAllReduceShape, custom_all_reduce_time>(
+          "all-reduce-custom"),
       operator_of<CollectiveParameters, CollectiveShape, collective_time>("collective"),
+      operator_of<ExpertExchangeParameters, ExpertExchangeShape, expert_exchange_time>(
+          "expert-exchange"),
       operator_of<GemmParameters, GemmShape, gemm_time>("gemm"),
       operator_of<TrafficParameters, TrafficShape, traffic_time>("memory"),
       operator_of<MlaDecodeParameters, MlaDecodeShape, mla_decode_time>("mla-decode"),
